@@ -1,0 +1,1 @@
+"""The tools at the edge: MLflow, Great Expectations, the Hub and DVC."""

@@ -1,0 +1,152 @@
+"""The command line: one subcommand a stage of `dvc.yaml`, and the verbs that a user needs.
+
+The composition root: the only place that puts adapters and stages together. Heavy imports wait until a command runs.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from stemma.config import Params, load_params
+from stemma.errors import StemmaError
+from stemma.progress import Progress, open_progress
+
+__all__ = ["app", "run"]
+
+PARAMS = Path("params.yaml")
+
+app = typer.Typer(
+    name="stemma",
+    help="From a corpus to a promoted language model, reproducibly.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+    rich_markup_mode="rich",
+)
+settings_app = typer.Typer(help="Show the profiles, or write one into params.yaml.", no_args_is_help=True)
+app.add_typer(settings_app, name="settings")
+
+STAGES = "Stages, as dvc.yaml runs them"
+In = Annotated[Path, typer.Option()]
+Out = Annotated[Path, typer.Option()]
+Name = Annotated[str, typer.Argument()]
+
+
+def run() -> None:
+    """Run the command line; an error that a user can mend is one line on stderr and exit code 2."""
+    try:
+        app()
+    except StemmaError as error:
+        print(f"stemma: {error}", file=sys.stderr)
+        sys.exit(2)
+
+
+@app.command(rich_help_panel=STAGES)
+def ingest(*, external: In, out: Out) -> None:
+    """Read every corpus's sources into parquet documents."""
+    from stemma.stages import ingest as stage
+
+    with _stage("ingest") as (params, progress):
+        stage.run(params, progress, external=external, out=out)
+
+
+@app.command(rich_help_panel=STAGES)
+def prepare(*, corpora: In, external: In, out: Out) -> None:
+    """Make every task's splits, from the offline suite, original files or the Hub."""
+    from stemma.stages import prepare as stage
+
+    with _stage("prepare") as (params, progress):
+        stage.run(params, progress, corpora=corpora, external=external, out=out)
+
+
+@app.command(rich_help_panel=STAGES)
+def validate(*, corpora: In, tasks: In, out: Out, quarantine: Out, report: Out) -> None:
+    """Check every row; put those that fail into quarantine, with the reason."""
+    from stemma.stages import validate as stage
+
+    with _stage("validate") as (params, progress):
+        stage.run(params, progress, corpora=corpora, tasks=tasks, out=out, quarantine=quarantine, report=report)
+
+
+@app.command(rich_help_panel=STAGES)
+def clean(*, corpora: In, out: Out) -> None:
+    """Normalise, remove duplicates, split into sentences and into train, validation and test."""
+    from stemma.stages import clean as stage
+
+    with _stage("clean") as (params, progress):
+        stage.run(params, progress, corpora=corpora, out=out)
+
+
+@app.command(rich_help_panel=STAGES)
+def tokenizer(name: Name, *, corpus: In, out: Out) -> None:
+    """Learn a vocabulary on a corpus's training split."""
+    from stemma.stages import tokenizer as stage
+
+    with _stage(f"tokenizer@{name}") as (params, progress):
+        stage.run(name, params, progress, corpus=corpus, out=out)
+
+
+@app.command(rich_help_panel=STAGES)
+def tokenize(name: Name, *, corpus: In, tokenizer: In, out: Out) -> None:
+    """Turn a corpus into a memory-mapped token store."""
+    from stemma.stages import tokenize as stage
+
+    with _stage(f"tokenize@{name}") as (params, progress):
+        stage.run(name, params, progress, corpus=corpus, tokenizer=tokenizer, out=out)
+
+
+@app.command(rich_help_panel=STAGES)
+def pretrain(name: Name, *, tokens: In, tokenizer: In, out: Out) -> None:
+    """Train a variant on its token store."""
+    from stemma.adapters.mlflow import open_tracker
+    from stemma.stages import pretrain as stage
+
+    with _stage(f"pretrain@{name}") as (params, progress):
+        with open_tracker(f"pretrain@{name}", inputs=[tokens, tokenizer], out=out) as tracker:
+            stage.run(name, params, tracker, progress, tokens=tokens, tokenizer=tokenizer, out=out)
+
+
+@app.command(rich_help_panel=STAGES)
+def finetune(name: Name, *, pretrained: In, task: In, out: Out) -> None:
+    """Fine-tune a variant on a task, once a seed."""
+    from stemma.adapters.mlflow import open_tracker
+    from stemma.stages import finetune as stage
+
+    with _stage(f"finetune@{name}") as (params, progress):
+        with open_tracker(f"finetune@{name}", inputs=[pretrained, task], out=out) as tracker:
+            stage.run(name, params, tracker, progress, pretrained=pretrained, task=task, out=out)
+
+
+@app.command(rich_help_panel=STAGES)
+def evaluate(*, corpora: In, tasks: In, pretrained: In, finetuned: In, out: Out, predictions: Out) -> None:
+    """Score every variant on its test data, with intervals and baselines."""
+    from stemma.stages import evaluate as stage
+
+    with _stage("evaluate") as (params, progress):
+        stage.run(
+            params,
+            progress,
+            corpora=corpora,
+            tasks=tasks,
+            pretrained=pretrained,
+            finetuned=finetuned,
+            out=out,
+            predictions=predictions,
+        )
+
+
+@contextmanager
+def _stage(name: str) -> Iterator[tuple[Params, Progress]]:
+    """What every stage's process does first: die with its parent, keep a second writer out, read the settings."""
+    from stemma.families import check_families
+    from stemma.fence import die_with_parent, hold
+
+    die_with_parent()
+    params = load_params(PARAMS)
+    check_families(params)
+    with hold(name), open_progress(name) as progress:
+        yield params, progress

@@ -1,0 +1,357 @@
+"""The types of `params.yaml`: unknown keys, values out of range and names unfit for a command line are errors.
+
+No defaults for anything that changes a result: a setting that is not in the file would not be in `dvc.lock` either. What a
+family's own settings mean is said in the family's file (its `params` type), so that a new family does not touch this one.
+"""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PositiveInt, model_validator
+from pydantic import ValidationError as PydanticValidationError
+
+from stemma.errors import InputError, SettingsError
+
+__all__ = [
+    "BundledSource",
+    "Cleaning",
+    "Corpus",
+    "Evaluation",
+    "FilesSource",
+    "Finetuning",
+    "HubSource",
+    "NearDuplicates",
+    "OfflineTask",
+    "Pair",
+    "Params",
+    "Release",
+    "Settings",
+    "Source",
+    "Splits",
+    "Task",
+    "TaskFiles",
+    "TaskHub",
+    "Tokenizer",
+    "Validation",
+    "Variant",
+    "load_params",
+    "parse_settings",
+    "resolve_path",
+]
+
+T = TypeVar("T", bound="Settings")
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]*")
+
+
+def _check_name(value: object) -> object:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise ValueError(f"{value!r} is not a name: use small letters, digits, '-' and '_' only")
+    return value
+
+
+Name = Annotated[str, BeforeValidator(_check_name)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class Settings(BaseModel):
+    """A frozen group of settings that refuses keys it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class BundledSource(Settings):
+    """Text that an installed package carries: works offline."""
+
+    kind: Literal["bundled"]
+    name: Literal["wikipedia-sample"]
+    licence: str
+
+
+class FilesSource(Settings):
+    """Local files. One outside `data/external` needs its sha256, or a change of it would go unseen."""
+
+    kind: Literal["files"]
+    paths: list[str] = Field(min_length=1)
+    format: Literal["text", "jsonl", "parquet", "mediawiki"]
+    licence: str
+    text_column: str = "text"
+    id_column: str | None = None
+    sha256: dict[str, Sha256] = {}
+
+
+class HubSource(Settings):
+    """A data set of the Hugging Face Hub, in parquet, at a fixed revision."""
+
+    kind: Literal["hub"]
+    dataset: str
+    config: str | None = None
+    split: str
+    revision: str
+    licence: str
+    text_column: str = "text"
+
+
+Source = Annotated[BundledSource | FilesSource | HubSource, Field(discriminator="kind")]
+
+
+class Corpus(Settings):
+    """What a variant pretrains on."""
+
+    kind: Literal["documents"]
+    sources: dict[Name, Source] = Field(min_length=1)
+
+
+class Splits(Settings):
+    """Shares of documents by hash of their id; training gets the rest."""
+
+    validation: Share
+    test: Share
+
+    @model_validator(mode="after")
+    def _leave_something_to_train_on(self) -> "Splits":
+        if self.validation + self.test >= 1.0:
+            raise ValueError("validation and test together leave nothing to train on")
+        return self
+
+
+class Validation(Settings):
+    """When rows, and when whole inputs, are refused."""
+
+    max_quarantined_share: Share
+    min_characters: PositiveInt
+    max_characters: PositiveInt
+    max_label_share: Share
+    overlap_ngram: PositiveInt
+    max_overlap_share: Share
+
+
+class NearDuplicates(Settings):
+    """MinHash: which documents count as the same text."""
+
+    threshold: Share
+    permutations: PositiveInt
+    shingle: PositiveInt
+
+
+class Cleaning(Settings):
+    """How validated documents become sentences."""
+
+    unicode: Literal["NFC", "NFKC"]
+    min_document_words: PositiveInt
+    near_duplicates: NearDuplicates
+
+
+class Tokenizer(Settings):
+    """A vocabulary learned on the training split of a corpus."""
+
+    corpus: Name
+    kind: Literal["wordpiece", "word"]
+    vocabulary_size: PositiveInt
+    min_frequency: PositiveInt
+    lowercase: bool
+
+
+class Variant(Settings):
+    """A member of the family tree: a family with its own corpus, tokenizer and overrides. An ablation is a variant."""
+
+    family: Name
+    corpus: Name
+    tokenizer: Name
+    overrides: dict[str, Any] = {}
+
+
+class OfflineTask(Settings):
+    """A task that the project makes from a corpus; named for what it is, never reported as a public benchmark."""
+
+    kind: Literal["offline"]
+    recipe: Name
+    corpus: Name
+    examples: dict[Literal["train", "validation", "test"], PositiveInt]
+
+
+class TaskFiles(Settings):
+    """A task's original files, one or more a split, in a known format."""
+
+    kind: Literal["files"]
+    format: Literal["tsv", "csv", "jsonl", "parquet", "squad", "conll"]
+    files: dict[Literal["train", "validation", "test"], list[str]]
+    columns: dict[str, str | int] = {}
+    header: bool = True
+    label_names: dict[str, str] = {}
+    max_examples: dict[Literal["train", "validation", "test"], PositiveInt] = {}
+    sha256: dict[str, Sha256] = {}
+
+
+class TaskHub(Settings):
+    """A task from the Hugging Face Hub, in parquet, at a fixed revision."""
+
+    kind: Literal["hub"]
+    dataset: str
+    config: str | None = None
+    revision: str
+    splits: dict[Literal["train", "validation", "test"], str]
+    columns: dict[str, str]
+
+
+TaskSource = Annotated[OfflineTask | TaskFiles | TaskHub, Field(discriminator="kind")]
+
+
+class Task(Settings):
+    """A row of data: what is asked, of what, and how an answer is scored."""
+
+    kind: Literal["classification", "span", "tagging"]
+    source: TaskSource
+    labels: list[str]
+    metric: Literal["accuracy", "matthews", "f1", "entity_f1"]
+    max_length: PositiveInt
+    stride: int = Field(default=0, ge=0)
+    max_answer_length: PositiveInt = 30
+
+    @model_validator(mode="after")
+    def _labels_fit_the_kind(self) -> "Task":
+        if self.kind == "classification" and len(self.labels) < 2:
+            raise ValueError("a classification task needs at least two labels")
+        if self.kind == "tagging" and "O" not in self.labels:
+            raise ValueError("a tagging task's labels are BIO tags and include 'O'")
+        if self.kind == "span" and self.labels:
+            raise ValueError("a span task has no labels: write []")
+        allowed = {"classification": {"accuracy", "matthews", "f1"}, "span": {"f1"}, "tagging": {"entity_f1"}}
+        if self.metric not in allowed[self.kind]:
+            raise ValueError(f"metric {self.metric!r} does not score a {self.kind} task")
+        return self
+
+
+class Pair(Settings):
+    """One fine-tuning: a variant on a task. `family` repeats the variant's, for the stage's code deps in `dvc.yaml`."""
+
+    variant: Name
+    family: Name
+    task: Name
+
+
+class Finetuning(Settings):
+    """One protocol for every variant and task."""
+
+    seeds: list[int] = Field(min_length=1)
+    epochs: PositiveInt
+    batch_size: PositiveInt
+    learning_rate: float = Field(gt=0)
+    weight_decay: float = Field(ge=0)
+    warmup_share: Share
+    max_gradient_norm: float = Field(gt=0)
+    threads: PositiveInt
+
+
+class Evaluation(Settings):
+    """How scores get their intervals."""
+
+    confidence: Share
+    bootstrap_draws: PositiveInt
+    bootstrap_seed: int
+    pseudo_perplexity_sentences: PositiveInt
+
+
+class Release(Settings):
+    """What the gate asks of a challenger."""
+
+    floors: dict[Name, float]
+    beat_majority: bool
+    max_regression: float = Field(ge=0)
+
+
+class Params(Settings):
+    """The whole of `params.yaml`."""
+
+    seed: int
+    splits: Splits
+    corpora: dict[Name, Corpus] = Field(min_length=1)
+    validation: Validation
+    cleaning: Cleaning
+    tokenizers: dict[Name, Tokenizer]
+    families: dict[Name, dict[str, Any]]
+    variants: dict[Name, Variant]
+    tasks: dict[Name, Task]
+    finetuning: Finetuning
+    pairs: dict[Name, Pair]
+    evaluation: Evaluation
+    release: Release
+
+    def family_settings(self, variant: str) -> dict[str, Any]:
+        """A variant's settings: its family's, with its overrides on top."""
+        return {**self.families[self.variants[variant].family], **self.variants[variant].overrides}
+
+    @model_validator(mode="after")
+    def _names_exist(self) -> "Params":
+        for name, tokenizer in self.tokenizers.items():
+            _known(f"tokenizers.{name}.corpus", tokenizer.corpus, self.corpora)
+        for name, variant in self.variants.items():
+            _known(f"variants.{name}.family", variant.family, self.families)
+            _known(f"variants.{name}.corpus", variant.corpus, self.corpora)
+            _known(f"variants.{name}.tokenizer", variant.tokenizer, self.tokenizers)
+            if self.tokenizers[variant.tokenizer].corpus != variant.corpus:
+                raise ValueError(f"variants.{name}: tokenizer {variant.tokenizer!r} was learned on another corpus")
+        for name, task in self.tasks.items():
+            if isinstance(task.source, OfflineTask):
+                _known(f"tasks.{name}.source.corpus", task.source.corpus, self.corpora)
+        for name, pair in self.pairs.items():
+            self._check_pair(name, pair)
+        for name in self.release.floors:
+            _known("release.floors", name, self.tasks)
+        return self
+
+    def _check_pair(self, name: str, pair: Pair) -> None:
+        _known(f"pairs.{name}.variant", pair.variant, self.variants)
+        _known(f"pairs.{name}.task", pair.task, self.tasks)
+        if name != f"{pair.variant}-{pair.task}":
+            raise ValueError(f"pairs.{name}: the key must be '{pair.variant}-{pair.task}'")
+        if pair.family != self.variants[pair.variant].family:
+            raise ValueError(f"pairs.{name}.family: variant {pair.variant!r} is of family {self.variants[pair.variant].family!r}")
+
+
+def load_params(path: Path) -> Params:
+    """Read and check `params.yaml`; an error names the key and what is wrong with its value."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file; run from the project's top folder") from None
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
+    return parse_settings(Params, values, str(path))
+
+
+def parse_settings(model: type[T], values: object, where: str) -> T:
+    """Check `values` against a settings type; an error is one line that names the key."""
+    try:
+        return model.model_validate(values)
+    except PydanticValidationError as error:
+        raise SettingsError(f"{where}: {_explain(error)}") from None
+
+
+def resolve_path(path: str, environment: Mapping[str, str] | None = None) -> Path:
+    """A path of `params.yaml`; `$STEMMA_DATA/…` lies in the folder that this variable names."""
+    variable = "$STEMMA_DATA/"
+    if not path.startswith(variable):
+        return Path(path)
+    folder = (environment if environment is not None else os.environ).get("STEMMA_DATA")
+    if not folder:
+        raise InputError(f"{path}: set STEMMA_DATA to the folder that holds your copies of the original data sets")
+    return Path(folder) / path.removeprefix(variable)
+
+
+def _known(key: str, name: str, names: Mapping[str, object]) -> None:
+    if name not in names:
+        raise ValueError(f"{key}: no {name!r} among {', '.join(sorted(names)) or 'none'}")
+
+
+def _explain(error: PydanticValidationError) -> str:
+    problems = []
+    for detail in error.errors():
+        key = ".".join(str(part) for part in detail["loc"] if part != "[key]")
+        message = "unknown key" if detail["type"] == "extra_forbidden" else detail["msg"].removeprefix("Value error, ")
+        problems.append(f"{key}: {message}" if key else message)
+    return "; ".join(problems)

@@ -1,0 +1,1 @@
+"""From files to documents, splits and memory-mapped tokens."""

@@ -1,0 +1,43 @@
+"""A family is a record of functions."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from torch import nn
+
+from stemma.config import Settings
+from stemma.progress import Progress
+from stemma.protocols import Encoder, HeadKind, Scorer
+from stemma.training.tracker import Tracker
+
+__all__ = ["Family", "Pretraining"]
+
+P = TypeVar("P", bound=Settings)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pretraining(Generic[P]):
+    """All that a family's `pretrain` may look at."""
+
+    tokens: Path  # a tokenized corpus: a folder a split, see stemma.data.token_store
+    tokenizer: Path  # the folder of the tokenizer that made it
+    settings: P
+    seed: int
+    scratch: Path  # for checkpoints; survives a kill, keyed by everything that the result depends on
+    out: Path  # an empty folder to write the model into
+    tracker: Tracker
+    progress: Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family(Generic[P]):
+    """What a generation of language models can do here; `None` says that it can't."""
+
+    name: str
+    params: type[P]
+    pretrain: Callable[[Pretraining[P]], dict[str, float]]  # writes into `out`, returns metrics
+    load_encoder: Callable[[Path], Encoder] | None  # what tasks build on
+    load_tuned: Callable[[Path, HeadKind], nn.Module] | None  # what `Encoder.save` wrote
+    load_scorer: Callable[[Path], Scorer] | None

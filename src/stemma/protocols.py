@@ -1,0 +1,57 @@
+"""What families offer and tasks build on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import tokenizers
+from torch import nn
+
+__all__ = ["Encoder", "HeadKind", "Scorer", "Scores"]
+
+HeadKind = Literal["classification", "span", "tagging"]
+
+
+class Encoder(Protocol):
+    """A pretrained network with its tokenizer, for a task's head to be put on."""
+
+    @property
+    def tokenizer(self) -> tokenizers.Tokenizer:
+        """Text to ids; pairs as `[CLS] A [SEP] B [SEP]`; no truncation or padding switched on."""
+
+    @property
+    def max_length(self) -> int:
+        """How many tokens an input may have."""
+
+    def with_head(self, kind: HeadKind, num_labels: int, *, seed: int) -> nn.Module:
+        """A fresh copy with a new head, drawn from `seed`.
+
+        Its forward takes `input_ids`, `attention_mask`, `token_type_ids` (batch, length) and returns logits:
+        (batch, labels) for classification, (batch, length, 2) for span, (batch, length, labels) for tagging.
+        """
+
+    def save(self, model: nn.Module, out: Path) -> None:
+        """Write a model made by `with_head` into the folder `out`, as safetensors, with configuration and tokenizer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scores:
+    """How surprised a model is by each of some sentences."""
+
+    nats: npt.NDArray[np.float64]  # (sentences,): minus the natural log-probability, end of sentence included
+    num_predictions: npt.NDArray[np.int64]  # (sentences,): how many tokens that sum runs over
+    num_unknown: npt.NDArray[np.int64]  # (sentences,): how many of them are the unknown word
+
+
+class Scorer(Protocol):
+    """Log P(sentence), for perplexity and bits per byte."""
+
+    @property
+    def pseudo(self) -> bool:
+        """Whether the figures are pseudo-likelihoods (each token given all others), which no probability sums to."""
+
+    def score(self, sentences: Sequence[str]) -> Scores:
+        """Score sentences, each by itself."""

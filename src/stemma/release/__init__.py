@@ -1,0 +1,1 @@
+"""May this model replace that one?"""

@@ -1,0 +1,1 @@
+"""One file a stage of dvc.yaml: read, call, write."""

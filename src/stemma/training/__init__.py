@@ -1,0 +1,1 @@
+"""The training engine that every neural family and task runs on."""
