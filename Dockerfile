@@ -13,7 +13,7 @@ RUN apt-get update \
     && mkdir /app \
     && chown stemma:stemma /app
 
-USER stemma
+USER 1000
 WORKDIR /app
 
 # the dependencies first: they change least
