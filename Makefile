@@ -51,6 +51,10 @@ format: install ## format, and mend what can be mended
 deps: install ## write each stage's code deps into dvc.yaml
 	@python scripts/write_deps.py
 
+.PHONY: docs
+docs: install ## write the parts of README.md that the code knows better
+	@python scripts/write_docs.py
+
 .PHONY: lock
 lock: ## resolve pyproject.toml anew into requirements.lock
 	$(PYTHON) scripts/lock.py

@@ -11,7 +11,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOCK = ROOT / "requirements.lock"
-HEADER = "# Made from pyproject.toml by `make lock`; do not edit. torch: no build tag and no CUDA packages, on purpose.\n"
+HEADER = (
+    "# Made from pyproject.toml by `make lock`; do not edit. torch: no build tag and no CUDA packages, on purpose.\n"
+)
 BUILD = ["setuptools", "wheel"]
 
 

@@ -31,7 +31,9 @@ def main() -> int:
             stale.append(name)
             body["deps"] = wanted
     if "--check" in sys.argv:
-        print(f"code deps are stale in dvc.yaml: {', '.join(stale)}; run `make deps`" if stale else "code deps are right")
+        print(
+            f"code deps are stale in dvc.yaml: {', '.join(stale)}; run `make deps`" if stale else "code deps are right"
+        )
         return 1 if stale else 0
     with path.open("w", encoding="utf-8") as file:
         yaml.dump(document, file)

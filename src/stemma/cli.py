@@ -105,9 +105,11 @@ def pretrain(name: Name, *, tokens: In, tokenizer: In, out: Out) -> None:
     from stemma.adapters.mlflow import open_tracker
     from stemma.stages import pretrain as stage
 
-    with _stage(f"pretrain@{name}") as (params, progress):
-        with open_tracker(f"pretrain@{name}", inputs=[tokens, tokenizer], out=out) as tracker:
-            stage.run(name, params, tracker, progress, tokens=tokens, tokenizer=tokenizer, out=out)
+    with (
+        _stage(f"pretrain@{name}") as (params, progress),
+        open_tracker(f"pretrain@{name}", inputs=[tokens, tokenizer], out=out) as tracker,
+    ):
+        stage.run(name, params, tracker, progress, tokens=tokens, tokenizer=tokenizer, out=out)
 
 
 @app.command(rich_help_panel=STAGES)
@@ -116,9 +118,11 @@ def finetune(name: Name, *, pretrained: In, task: In, out: Out) -> None:
     from stemma.adapters.mlflow import open_tracker
     from stemma.stages import finetune as stage
 
-    with _stage(f"finetune@{name}") as (params, progress):
-        with open_tracker(f"finetune@{name}", inputs=[pretrained, task], out=out) as tracker:
-            stage.run(name, params, tracker, progress, pretrained=pretrained, task=task, out=out)
+    with (
+        _stage(f"finetune@{name}") as (params, progress),
+        open_tracker(f"finetune@{name}", inputs=[pretrained, task], out=out) as tracker,
+    ):
+        stage.run(name, params, tracker, progress, pretrained=pretrained, task=task, out=out)
 
 
 @app.command(rich_help_panel=STAGES)

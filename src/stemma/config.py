@@ -310,7 +310,9 @@ class Params(Settings):
         if name != f"{pair.variant}-{pair.task}":
             raise ValueError(f"pairs.{name}: the key must be '{pair.variant}-{pair.task}'")
         if pair.family != self.variants[pair.variant].family:
-            raise ValueError(f"pairs.{name}.family: variant {pair.variant!r} is of family {self.variants[pair.variant].family!r}")
+            raise ValueError(
+                f"pairs.{name}.family: variant {pair.variant!r} is of family {self.variants[pair.variant].family!r}"
+            )
 
 
 def load_params(path: Path) -> Params:

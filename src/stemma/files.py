@@ -42,7 +42,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     try:
         yield temporary
         _sync(temporary)
-        os.replace(temporary, path)
+        temporary.replace(path)
         _sync(path.parent)
     finally:
         temporary.unlink(missing_ok=True)
@@ -62,7 +62,7 @@ def atomic_dir(path: Path) -> Iterator[Path]:
         _sync(temporary)
         if path.exists():
             shutil.rmtree(path)
-        os.rename(temporary, path)
+        temporary.rename(path)
         _sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

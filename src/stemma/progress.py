@@ -14,7 +14,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Protocol
 
-__all__ = ["NullProgress", "Progress", "StageProgress", "open_progress"]
+__all__ = ["NullProgress", "Progress", "StageProgress", "describe", "open_progress"]
 
 
 class Progress(Protocol):
@@ -83,7 +83,9 @@ class StageProgress:
     def __enter__(self) -> "StageProgress":
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def _show(self, state: dict[str, object]) -> None:
@@ -118,8 +120,12 @@ def describe(state: Mapping[str, object]) -> str:
     parts = [f"{state['stage']}: {state['what']} {done:,}" + (f"/{total:,}" if total else "") + f" {state['unit']}"]
     values = state["values"]
     assert isinstance(values, dict)
-    parts += [f"{name.replace('_', ' ')} {value:,.4g}" for name, value in values.items()]
+    parts += [f"{name.replace('_', ' ')} {_figure(value)}" for name, value in values.items()]
     left = state["seconds_left"]
     if isinstance(left, float):
         parts.append(f"{int(left // 60)}:{int(left % 60):02d} left")
     return " · ".join(parts)
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

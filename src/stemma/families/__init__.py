@@ -17,7 +17,9 @@ FAMILIES: dict[str, str] = {
     "bert": "stemma.families.bert:BERT",
     "ngram": "stemma.families.ngram:NGRAM",
 }
-ENCODERS = frozenset({"bert"})  # families that a task can be fine-tuned on; a contract test compares it with the records
+ENCODERS = frozenset(
+    {"bert"}
+)  # families that a task can be fine-tuned on; a contract test compares it with the records
 
 
 def load_family(name: str) -> Family[Any]:
@@ -34,7 +36,9 @@ def check_families(params: Params) -> None:
     """Refuse families that do not exist and pairs that can't be, before any stage has run."""
     for name in params.families:
         if name not in FAMILIES:
-            raise SettingsError(f"params.yaml: families.{name}: no such family; there are {', '.join(sorted(FAMILIES))}")
+            raise SettingsError(
+                f"params.yaml: families.{name}: no such family; there are {', '.join(sorted(FAMILIES))}"
+            )
     for name, pair in params.pairs.items():
         if pair.family not in ENCODERS:
             raise SettingsError(

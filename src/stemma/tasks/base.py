@@ -45,9 +45,17 @@ ROW_SCHEMAS: Final[dict[HeadKind, pa.Schema]] = {
 
 # `start` and `end` are character offsets into the context, so that `text == context[start:end]`.
 PREDICTION_SCHEMAS: Final[dict[HeadKind, pa.Schema]] = {
-    "classification": pa.schema([("id", pa.string()), ("label", pa.string()), ("probabilities", pa.list_(pa.float32()))]),
+    "classification": pa.schema(
+        [("id", pa.string()), ("label", pa.string()), ("probabilities", pa.list_(pa.float32()))]
+    ),
     "span": pa.schema(
-        [("id", pa.string()), ("text", pa.string()), ("start", pa.int32()), ("end", pa.int32()), ("score", pa.float32())]
+        [
+            ("id", pa.string()),
+            ("text", pa.string()),
+            ("start", pa.int32()),
+            ("end", pa.int32()),
+            ("score", pa.float32()),
+        ]
     ),
     "tagging": pa.schema([("id", pa.string()), ("tags", pa.list_(pa.string()))]),
 }
