@@ -1,0 +1,122 @@
+"""Our scores against scikit-learn, seqeval and cases worked out by hand from the rules of the SQuAD v1.1 script."""
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from seqeval import metrics as seqeval
+from sklearn import metrics as sklearn
+
+from stemma.tasks.metrics import score
+
+TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-A-B", "I-A-B"]
+
+
+def tables(**columns: Sequence[object]) -> list[pa.Table]:
+    """A table for each pair of column name and values, all with the same ids."""
+    return [
+        pa.table({"id": [str(i) for i in range(len(values))], name.rstrip("_"): values})
+        for name, values in columns.items()
+    ]
+
+
+@st.composite
+def labellings(draw: st.DrawFn) -> tuple[list[str], list[str], list[str]]:
+    labels = [f"l{i}" for i in range(draw(st.integers(2, 5)))]
+    pairs = draw(st.lists(st.tuples(st.sampled_from(labels), st.sampled_from(labels)), min_size=1, max_size=60))
+    return labels, [gold for gold, _ in pairs], [given for _, given in pairs]
+
+
+@given(labellings())
+@settings(max_examples=200, deadline=None)
+def test_classification_equals_scikit_learn(case):
+    labels, gold, predicted = case
+    ours = score("classification", *tables(label=gold, label_=predicted), labels)
+    average = (
+        {"average": "binary", "pos_label": labels[-1]} if len(labels) == 2 else {"average": "macro", "labels": labels}
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # one label only
+        assert ours["accuracy"] == pytest.approx(sklearn.accuracy_score(gold, predicted))
+        assert ours["matthews"] == pytest.approx(sklearn.matthews_corrcoef(gold, predicted), abs=1e-12)
+    if len(labels) == 2:  # scikit-learn's binary average refuses a sample without the positive label
+        assert ours["f1"] == pytest.approx(
+            sklearn.f1_score(gold, predicted, average=None, labels=labels, zero_division=0)[-1], abs=1e-12
+        )
+    else:
+        assert ours["f1"] == pytest.approx(sklearn.f1_score(gold, predicted, zero_division=0, **average), abs=1e-12)
+
+
+@st.composite
+def taggings(draw: st.DrawFn) -> tuple[list[list[str]], list[list[str]]]:
+    lengths = draw(st.lists(st.integers(1, 12), min_size=1, max_size=8))
+    tags = st.sampled_from(TAGS)  # any order, so that most sequences are broken ones
+    sides = [[draw(st.lists(tags, min_size=length, max_size=length)) for length in lengths] for _ in range(2)]
+    return sides[0], sides[1]
+
+
+@given(taggings())
+@settings(max_examples=300, deadline=None)
+def test_tagging_equals_seqeval(case):
+    gold, predicted = case
+    ours = score("tagging", *tables(tags=gold, tags_=predicted), TAGS)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no entity on one side
+        assert ours["entity_f1"] == pytest.approx(seqeval.f1_score(gold, predicted, zero_division=0))
+        assert ours["precision"] == pytest.approx(seqeval.precision_score(gold, predicted, zero_division=0))
+        assert ours["recall"] == pytest.approx(seqeval.recall_score(gold, predicted, zero_division=0))
+
+
+def test_tagging_equals_seqeval_on_plausible_output():
+    """Mostly right predictions, as a model gives them: the matched entities are many."""
+    rng = np.random.default_rng(7)
+    gold = [list(rng.choice(TAGS, 20, p=[0.4, 0.2, 0.2, 0.05, 0.05, 0.05, 0.05])) for _ in range(200)]
+    predicted = [[tag if rng.random() < 0.9 else str(rng.choice(TAGS)) for tag in tags] for tags in gold]
+    ours = score("tagging", *tables(tags=gold, tags_=predicted), TAGS)
+    assert 0.5 < ours["entity_f1"] < 0.95
+    assert ours["entity_f1"] == pytest.approx(seqeval.f1_score(gold, predicted))
+
+
+# What the rules give, worked out by hand: small letters, then ASCII punctuation out, then the words a, an, the out, then
+# spaces made single; F1 of the bags of words; the best over the answers.
+SQUAD = [
+    (["the Eiffel Tower"], "Eiffel tower.", 1, 1),  # article, case, punctuation
+    (["Eiffel Tower"], "tall Eiffel Tower", 0, 4 / 5),  # P 2/3, R 1
+    (["a man and a dog"], "an man, the dog", 0, 4 / 5),  # "man and dog" and "man dog"
+    (["another theatre"], "other theatre", 0, 1 / 2),  # an article is a whole word
+    (["don't"], "dont", 1, 1),
+    (["twenty-one"], "twenty one", 0, 0),  # the hyphen goes, the words grow together
+    (["U.S."], "US", 1, 1),
+    (["one", "two", "two three"], "two", 1, 1),  # best of several
+    (["two three", "one"], "two", 0, 2 / 3),
+    (["the"], "a", 1, 0),  # nothing is left of either: equal, but no word is shared
+    (["x"], "", 0, 0),
+    (["“x”"], "x", 0, 0),  # typographic quotes are no ASCII punctuation
+    (["café"], "CAFÉ", 1, 1),
+    (["cafe"], "café", 0, 0),  # accents stay
+    (["北京 大学"], "北京", 0, 2 / 3),
+    (["x\u00a0y"], "x y", 1, 1),  # a no-break space is a space
+    (["la la la"], "la", 0, 1 / 2),  # bags count: P 1, R 1/3
+    (["la"], "la la la", 0, 1 / 2),
+    (["$5"], "5", 1, 1),
+    (["£5"], "5", 0, 0),
+]
+
+
+@pytest.mark.parametrize(("answers", "text", "exact", "overlap"), SQUAD)
+def test_span_by_hand(answers, text, exact, overlap):
+    rows, predictions = tables(answers=[[{"text": answer, "start": 0} for answer in answers]], text=[text])
+    assert score("span", rows, predictions, []) == pytest.approx({"em": exact, "f1": overlap})
+
+
+def test_span_is_the_mean_over_rows():
+    rows, predictions = tables(
+        answers=[[{"text": answer, "start": 0} for answer in answers] for answers, *_ in SQUAD],
+        text=[text for _, text, *_ in SQUAD],
+    )
+    expected = {"em": np.mean([case[2] for case in SQUAD]), "f1": np.mean([case[3] for case in SQUAD])}
+    assert score("span", rows, predictions, []) == pytest.approx(expected)
