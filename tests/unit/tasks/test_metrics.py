@@ -135,8 +135,8 @@ def test_a_draw_scores_as_its_examples_do(kind):
     weights = np.stack([np.bincount(draw, minlength=30) for draw in drawn])
     for draw, weight in zip(drawn, weights, strict=True):
         ids = pa.array([f"copy{i}" for i in range(30)])
-        again = [table.take(draw).set_column(0, "id", ids) for table in (rows, predictions)]
-        expected = score(kind, *again, labels)
+        again, predicted_again = (table.take(draw).set_column(0, "id", ids) for table in (rows, predictions))
+        expected = score(kind, again, predicted_again, labels)
         for metric in METRICS[kind]:
             assert from_statistics(metric, statistics, weight[None])[0] == pytest.approx(expected[metric], abs=1e-12)
 
