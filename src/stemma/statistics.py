@@ -1,0 +1,124 @@
+"""How sure a score is: bootstrap intervals over seeds and examples, paired differences, McNemar's test.
+
+The runs of one system share their test examples, so seeds and examples are crossed, not nested: a draw takes seeds with
+replacement, and one resample of the examples for all of them (Owen 2007, "The pigeonhole bootstrap"). The same `seed`
+gives every system the same resamples, so that a difference of two systems' draws is a paired one.
+
+With few seeds the interval is too narrow for what another seed would do: of k, the variance between seeds counts only
+(k - 1) / k. Simulated with 3 seeds, 95 % intervals hold the truth 93 to 95 times in 100 where the examples' part is the
+larger, and only 82 times where the seeds differ by twice the error that the examples leave. Left out on purpose: a correction for the number of comparisons; the table says how many there are.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy import stats
+
+__all__ = [
+    "Difference",
+    "Interval",
+    "draw_examples",
+    "draw_seeds",
+    "mcnemar",
+    "paired_difference",
+    "percentile_interval",
+]
+
+Floats = npt.NDArray[np.float64]
+
+_BLOCK: Final = 1 << 22  # resampled positions held at once: 32 MiB, and as much again for their counts
+
+
+@dataclass(frozen=True, kw_only=True)
+class Interval:
+    """Where a figure lies, as sure as its confidence says."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Difference:
+    """How much one system is above another."""
+
+    value: float
+    low: float
+    high: float
+    p_value: float  # two-sided, never 0: as if one more draw had gone against it
+
+    @property
+    def excludes_zero(self) -> bool:
+        """Whether the whole interval lies on one side."""
+        return self.low > 0 or self.high < 0
+
+
+def draw_examples(
+    columns: Floats, finish: Callable[[Floats], Floats], *, draws: int, seed: int, block: int = _BLOCK
+) -> Floats:
+    """The scores (draws, runs) of runs on resamples of their shared examples.
+
+    `columns` is (runs, examples, columns), and a score is `finish` of the sums over examples. Memory is bounded by
+    `block`, on which the result does not depend (but for the rounding of sums).
+    """
+    num_runs, num_examples, num_columns = columns.shape
+    rng = _generator(seed, "examples")
+    flat = columns.transpose(1, 0, 2).reshape(num_examples, num_runs * num_columns)
+    scores = np.empty((draws, num_runs))
+    step = max(1, block // num_examples)
+    for begin in range(0, draws, step):
+        size = min(step, draws - begin)
+        drawn = rng.integers(num_examples, size=(size, num_examples))
+        drawn += np.arange(size)[:, None] * num_examples
+        weights = np.bincount(drawn.ravel(), minlength=size * num_examples).reshape(size, num_examples)
+        sums = weights.astype(np.float64) @ flat
+        scores[begin : begin + size] = finish(sums.reshape(size, num_runs, num_columns))
+    return scores
+
+
+def draw_seeds(scores: Floats, *, seed: int) -> Floats:
+    """The mean scores (draws,) over as many seeds, drawn with replacement, as `scores` (draws, seeds) has."""
+    num_draws, num_seeds = scores.shape
+    chosen = _generator(seed, "seeds").integers(num_seeds, size=(num_draws, num_seeds))
+    return np.asarray(np.take_along_axis(scores, chosen, axis=1).mean(axis=1))
+
+
+def percentile_interval(draws: Floats, confidence: float) -> Interval:
+    """The middle `confidence` of the draws."""
+    tail = (1 - confidence) / 2
+    low, high = np.quantile(draws, [tail, 1 - tail])
+    return Interval(low=float(low), high=float(high))
+
+
+def paired_difference(
+    first: Floats, second: Floats, first_draws: Floats, second_draws: Floats, *, confidence: float, seed: int
+) -> Difference:
+    """How much the first system is above the second, from scores (seeds,) and `draw_examples`' draws (draws, seeds).
+
+    Seed k of one system is paired with seed k of the other; a system of one run is paired with each.
+    """
+    differences = draw_seeds(first_draws - second_draws, seed=seed)
+    interval = percentile_interval(differences, confidence)
+    against = min(np.count_nonzero(differences <= 0), np.count_nonzero(differences >= 0))
+    return Difference(
+        value=float(np.mean(first - second)),
+        low=interval.low,
+        high=interval.high,
+        p_value=min(1.0, 2 * (int(against) + 1) / (len(differences) + 1)),
+    )
+
+
+def mcnemar(first: npt.NDArray[np.bool_], second: npt.NDArray[np.bool_]) -> float:
+    """McNemar's exact two-sided p-value that two systems are right equally often, from who was right on each example."""
+    only_first = int(np.count_nonzero(first & ~second))
+    only_second = int(np.count_nonzero(second & ~first))
+    if only_first + only_second == 0:
+        return 1.0
+    return float(stats.binomtest(only_first, only_first + only_second, 0.5).pvalue)
+
+
+def _generator(seed: int, purpose: str) -> np.random.Generator:
+    """A stream of its own for each purpose, so that the number of seeds does not change which examples are drawn."""
+    return np.random.default_rng([seed, *purpose.encode()])

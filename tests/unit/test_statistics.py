@@ -1,0 +1,171 @@
+"""Intervals and paired tests, against brute force and against simulated truth."""
+
+from collections import Counter
+from itertools import product
+from math import comb
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from stemma.statistics import (
+    Difference,
+    draw_examples,
+    draw_seeds,
+    mcnemar,
+    paired_difference,
+    percentile_interval,
+)
+
+
+Floats = npt.NDArray[np.float64]
+
+
+def mean(sums: Floats) -> Floats:
+    return np.asarray(sums[..., 0] / sums[..., 1])
+
+
+def columns(values: Floats) -> Floats:
+    """The sums of a mean over examples, of values (runs, examples)."""
+    return np.stack([values, np.ones_like(values)], axis=-1)
+
+
+def hierarchical(values: Floats, *, draws: int = 400, seed: int = 1) -> Floats:
+    return draw_seeds(draw_examples(columns(values), mean, draws=draws, seed=seed), seed=seed)
+
+
+def test_draws_follow_the_enumerated_distribution():
+    """Two seeds and three examples: all 4 x 27 equally likely draws, worked out one by one."""
+    values = np.array([[0.0, 1.0, 5.0], [2.0, 11.0, 23.0]])
+    exact = Counter(
+        round(float(np.mean([np.mean([values[s, e] for e in examples]) for s in seeds])), 9)
+        for seeds in product(range(2), repeat=2)
+        for examples in product(range(3), repeat=3)
+    )
+    num_draws = 40_000
+    drawn = Counter(np.round(hierarchical(values, draws=num_draws), 9).tolist())
+    assert set(drawn) == set(exact)
+    for value, count in exact.items():
+        share = count / 108
+        bound = 5 * np.sqrt(share * (1 - share) / num_draws)
+        assert abs(drawn[value] / num_draws - share) < bound
+
+
+def test_examples_are_shared_by_the_runs_of_a_draw():
+    values = np.random.default_rng(0).random((1, 50)).repeat(3, axis=0)
+    scores = draw_examples(columns(values), mean, draws=20, seed=1)
+    assert np.ptp(scores, axis=1).max() < 1e-12  # equal runs stay equal in each draw
+    assert np.ptp(scores[:, 0]) > 0.01
+
+
+def test_the_result_does_not_depend_on_the_block():
+    values = (
+        np.random.default_rng(0).integers(9, size=(3, 37)).astype(float)
+    )  # whole numbers: sums are exact in any order
+    whole = draw_examples(columns(values), mean, draws=101, seed=3)
+    for block in (1, 37, 100, 1000):
+        assert np.array_equal(whole, draw_examples(columns(values), mean, draws=101, seed=3, block=block))
+
+
+def test_the_same_seed_pairs_systems_whatever_their_number_of_runs():
+    values = np.random.default_rng(0).random((3, 40))
+    three = draw_examples(columns(values), mean, draws=50, seed=9)
+    one = draw_examples(columns(values[:1]), mean, draws=50, seed=9)
+    assert three[:, :1] == pytest.approx(one)
+    assert not np.allclose(three, draw_examples(columns(values), mean, draws=50, seed=10))
+
+
+def test_percentiles():
+    interval = percentile_interval(np.arange(101.0), 0.9)
+    assert (interval.low, interval.high) == pytest.approx((5, 95))
+
+
+def test_the_spread_is_that_of_theory():
+    """The variance of a mean: that of the examples' means over n, plus (k - 1) / k of that of the seeds' over k."""
+    rng = np.random.default_rng(0)
+    effects, examples = rng.normal(size=4), rng.normal(size=100)
+    drawn = hierarchical(effects[:, None] + examples[None, :], draws=20_000)
+    expected = examples.var() / 100 + effects.var() / 4
+    assert drawn.var() == pytest.approx(expected, rel=0.05)
+
+
+def simulate(rng: np.random.Generator, *, seeds: int, spread: float, examples: Floats, truth: float) -> Floats:
+    """Runs (seeds, examples) of a system: seeds differ by `spread`, examples by their difficulty, and there is noise."""
+    noise = 0.2 * rng.standard_normal((seeds, len(examples)))
+    return np.asarray(truth + spread * rng.standard_normal((seeds, 1)) + examples + noise)
+
+
+def test_intervals_cover_the_truth():
+    """Of 95 % intervals on simulated systems about 95 % hold the true value: 300 trials, so +-0.04 is three deviations."""
+    rng = np.random.default_rng(5)
+    hits = 0
+    for _ in range(300):
+        examples = 0.4 * rng.standard_normal(150)
+        drawn = hierarchical(simulate(rng, seeds=5, spread=0.03, examples=examples, truth=0.5))
+        interval = percentile_interval(drawn, 0.95)
+        hits += interval.low <= 0.5 <= interval.high
+    assert 0.91 <= hits / 300 <= 0.99
+
+
+def compare(first: Floats, second: Floats, draws: int = 400) -> Difference:
+    sides = [draw_examples(columns(values), mean, draws=draws, seed=1) for values in (first, second)]
+    return paired_difference(first.mean(axis=1), second.mean(axis=1), sides[0], sides[1], confidence=0.95, seed=1)
+
+
+def test_paired_differences_cover_the_truth_and_are_narrow():
+    """The examples' difficulty, which both systems share, drops out of the difference."""
+    rng = np.random.default_rng(6)
+    hits = false_alarms = 0
+    widths = []
+    for trial in range(300):
+        truth = 0.0 if trial % 2 else 0.05
+        examples = 0.4 * rng.standard_normal(150)
+        first, second = (
+            simulate(rng, seeds=5, spread=0.02, examples=examples, truth=value) for value in (0.5 + truth, 0.5)
+        )
+        difference = compare(first, second)
+        hits += difference.low <= truth <= difference.high
+        false_alarms += truth == 0 and difference.p_value < 0.05
+        widths.append(difference.high - difference.low)
+    alone = percentile_interval(hierarchical(first), 0.95)
+    assert 0.91 <= hits / 300 <= 1
+    assert false_alarms / 150 <= 0.1
+    assert np.mean(widths) < 0.75 * (alone.high - alone.low)
+
+
+def test_a_clear_difference_has_a_small_p_value_and_excludes_zero():
+    rng = np.random.default_rng(7)
+    examples = rng.standard_normal(200)
+    first, second = (simulate(rng, seeds=3, spread=0.01, examples=examples, truth=value) for value in (0.6, 0.5))
+    difference = compare(first, second, draws=2000)
+    assert difference.excludes_zero
+    assert difference.value == pytest.approx(first.mean() - second.mean())
+    assert difference.p_value == pytest.approx(2 / 2001)
+    back = compare(second, first, draws=2000)
+    assert (back.value, back.low, back.high) == pytest.approx((-difference.value, -difference.high, -difference.low))
+    assert back.p_value == difference.p_value
+
+
+def test_equal_systems_do_not_differ():
+    values = np.random.default_rng(8).random((3, 30))
+    difference = compare(values, values)
+    assert (difference.value, difference.low, difference.high, difference.p_value) == (0, 0, 0, 1)
+    assert not difference.excludes_zero
+
+
+def test_a_system_of_one_run_is_paired_with_every_seed():
+    rng = np.random.default_rng(9)
+    first, second = rng.random((3, 60)), rng.random((1, 60))
+    once, thrice = compare(first, second), compare(first, second.repeat(3, axis=0))
+    assert (once.value, once.low, once.high, once.p_value) == pytest.approx(
+        (thrice.value, thrice.low, thrice.high, thrice.p_value)
+    )
+
+
+@pytest.mark.parametrize(("only_first", "only_second"), [(0, 0), (1, 0), (8, 2), (2, 8), (5, 5), (30, 12)])
+def test_mcnemar_is_the_binomial_test_of_the_discordant_pairs(only_first: int, only_second: int):
+    first = np.array([True] * only_first + [False] * only_second + [True] * 7 + [False] * 4)
+    second = np.array([False] * only_first + [True] * only_second + [True] * 7 + [False] * 4)
+    total, few = only_first + only_second, min(only_first, only_second)
+    exact = min(1.0, 2 * sum(comb(total, k) for k in range(few + 1)) / 2**total)
+    assert mcnemar(first, second) == pytest.approx(exact)
