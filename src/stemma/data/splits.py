@@ -1,0 +1,20 @@
+"""Which split a document belongs to: a pure function of its id, so that no order, process or added document moves it."""
+
+import hashlib
+from typing import Final, Literal
+
+from stemma.config import Splits
+
+__all__ = ["SPLITS", "Split", "split_of"]
+
+Split = Literal["train", "validation", "test"]
+SPLITS: Final[tuple[Split, ...]] = ("train", "validation", "test")
+
+
+def split_of(document_id: str, splits: Splits) -> Split:
+    """The split of a document; test takes the lowest hashes, so that its documents stay when validation's share changes."""
+    digest = hashlib.blake2b(document_id.encode(), digest_size=8, person=b"stemma split").digest()
+    position = int.from_bytes(digest, "big") / 2**64
+    if position < splits.test:
+        return "test"
+    return "validation" if position < splits.test + splits.validation else "train"
