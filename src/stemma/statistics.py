@@ -5,8 +5,9 @@ replacement, and one resample of the examples for all of them (Owen 2007, "The p
 gives every system the same resamples, so that a difference of two systems' draws is a paired one.
 
 With few seeds the interval is too narrow for what another seed would do: of k, the variance between seeds counts only
-(k - 1) / k. Simulated with 3 seeds, 95 % intervals hold the truth 93 to 95 times in 100 where the examples' part is the
-larger, and only 82 times where the seeds differ by twice the error that the examples leave. Left out on purpose: a correction for the number of comparisons; the table says how many there are.
+(k - 1) / k. Simulated with 3 seeds, 95 % intervals hold the truth 93 to 95 times in 100 where seeds add no more to the
+error than examples do, and only 82 times where they add twice as much. Left out on purpose: a correction for the number
+of comparisons.
 """
 
 from collections.abc import Callable

@@ -17,7 +17,6 @@ from stemma.statistics import (
     percentile_interval,
 )
 
-
 Floats = npt.NDArray[np.float64]
 
 
