@@ -1,0 +1,222 @@
+"""Token ids of a corpus split on disk: flat arrays with sentence and document offsets, memory-mapped, in shards.
+
+A shard is named by the sha256 of what it holds, so that equal text and an equal tokenizer give equal names in any process
+and thread pool. `index.json` has the order of the shards and the counts. Ids are stored without special tokens.
+
+<shard>.ids.npy         uint16 or uint32, (tokens,)
+<shard>.sentences.npy   int64, (sentences + 1,): where each sentence begins among the shard's tokens
+<shard>.documents.npy   int64, (documents + 1,): where each document begins among the shard's sentences
+"""
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from stemma.errors import CorruptionError
+from stemma.files import read_json, write_json
+
+__all__ = ["INDEX", "Shard", "TokenStore", "TokenStoreWriter", "id_dtype"]
+
+INDEX: Final = "index.json"
+TOKENS_PER_SHARD: Final = 4 << 20
+Ids = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
+Offsets = npt.NDArray[np.int64]
+
+
+def id_dtype(vocabulary_size: int) -> np.dtype[Any]:
+    """The smallest of the two types that holds every id of a vocabulary."""
+    return np.dtype(np.uint16 if vocabulary_size <= 1 << 16 else np.uint32)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Shard:
+    """The memory-mapped arrays of one shard."""
+
+    ids: Ids
+    sentences: Offsets
+    documents: Offsets
+
+
+class TokenStore:
+    """A split of a tokenized corpus, read through memory maps: opening it reads the index alone."""
+
+    def __init__(self, folder: Path, index: dict[str, Any]) -> None:
+        self._folder, self._index = folder, index
+        self._shards: dict[int, Shard] = {}
+        self._first_sentence = _starts(shard["sentences"] for shard in index["shards"])
+        self._first_document = _starts(shard["documents"] for shard in index["shards"])
+
+    @classmethod
+    def open(cls, folder: Path) -> "TokenStore":
+        """Open the store in `folder`."""
+        index = read_json(folder / INDEX)
+        for shard in index["shards"]:
+            for kind in ("ids", "sentences", "documents"):
+                path = _array_path(folder, shard["name"], kind)
+                if not path.is_file():
+                    raise CorruptionError(f"{path}: named in {INDEX} but missing; restore it or run `tokenize` again")
+        return cls(folder, index)
+
+    @property
+    def num_tokens(self) -> int:
+        """How many ids it holds."""
+        return int(self._index["tokens"])
+
+    @property
+    def num_sentences(self) -> int:
+        """How many sentences it holds."""
+        return int(self._index["sentences"])
+
+    @property
+    def num_documents(self) -> int:
+        """How many documents it holds."""
+        return int(self._index["documents"])
+
+    @property
+    def num_bytes(self) -> int:
+        """How many bytes of UTF-8 the sentences had, for bits per byte."""
+        return int(self._index["bytes"])
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the ids."""
+        return np.dtype(str(self._index["dtype"]))
+
+    def sentence(self, index: int) -> Ids:
+        """The ids of a sentence, as a slice of the memory map."""
+        _check_range("sentence", index, self.num_sentences)
+        number = int(np.searchsorted(self._first_sentence, index, side="right")) - 1
+        shard = self.shard(number)
+        local = index - int(self._first_sentence[number])
+        return shard.ids[int(shard.sentences[local]) : int(shard.sentences[local + 1])]
+
+    def document(self, index: int) -> range:
+        """The sentences of a document."""
+        _check_range("document", index, self.num_documents)
+        number = int(np.searchsorted(self._first_document, index, side="right")) - 1
+        shard = self.shard(number)
+        local = index - int(self._first_document[number])
+        base = int(self._first_sentence[number])
+        return range(base + int(shard.documents[local]), base + int(shard.documents[local + 1]))
+
+    def document_of(self, sentence: int) -> int:
+        """The document that a sentence belongs to."""
+        _check_range("sentence", sentence, self.num_sentences)
+        number = int(np.searchsorted(self._first_sentence, sentence, side="right")) - 1
+        local = sentence - int(self._first_sentence[number])
+        within = int(np.searchsorted(self.shard(number).documents, local, side="right")) - 1
+        return int(self._first_document[number]) + within
+
+    def sentence_lengths(self) -> Offsets:
+        """The number of ids of every sentence, in order."""
+        lengths = [np.diff(shard.sentences) for shard in self.shards()]
+        return np.concatenate(lengths) if lengths else np.zeros(0, dtype=np.int64)
+
+    def shards(self) -> Iterator[Shard]:
+        """The shards in order, for work on whole arrays; no document lies in two of them."""
+        return (self.shard(number) for number in range(len(self._index["shards"])))
+
+    def shard(self, number: int) -> Shard:
+        """One shard, mapped on first use."""
+        if number not in self._shards:
+            name = self._index["shards"][number]["name"]
+            arrays = {kind: np.load(_array_path(self._folder, name, kind), mmap_mode="r") for kind in _KINDS}
+            self._shards[number] = Shard(**arrays)
+        return self._shards[number]
+
+    def verify(self) -> None:
+        """Hash every shard again and compare with its name."""
+        for number, entry in enumerate(self._index["shards"]):
+            shard = self.shard(number)
+            if _name_of(shard) != entry["name"]:
+                path = _array_path(self._folder, entry["name"], "ids")
+                raise CorruptionError(f"{path}: the shard's content does not match its name; run `tokenize` again")
+
+
+class TokenStoreWriter:
+    """Writes a token store document by document; a shard ends with the document that fills it."""
+
+    def __init__(self, folder: Path, dtype: np.dtype[Any], *, tokens_per_shard: int = TOKENS_PER_SHARD) -> None:
+        self._folder, self._dtype, self._tokens_per_shard = folder, dtype, tokens_per_shard
+        self._entries: list[dict[str, object]] = []
+        self._totals = {"tokens": 0, "sentences": 0, "documents": 0, "bytes": 0}
+        self._clear()
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def add(self, ids: npt.NDArray[np.unsignedinteger[Any]], sentence_lengths: Offsets, num_bytes: int) -> None:
+        """Add a document: its ids, the lengths of its sentences, which sum to the number of ids, and its bytes of text."""
+        assert len(ids) == int(sentence_lengths.sum())
+        self._ids.append(ids.astype(self._dtype, copy=False))
+        self._lengths.append(sentence_lengths)
+        self._num_tokens += len(ids)
+        self._num_bytes += num_bytes
+        if self._num_tokens >= self._tokens_per_shard:
+            self._flush()
+
+    def close(self) -> None:
+        """Write the last shard and the index."""
+        if self._lengths:
+            self._flush()
+        write_json(self._folder / INDEX, {"dtype": self._dtype.name, "shards": self._entries, **self._totals})
+
+    def __enter__(self) -> "TokenStoreWriter":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if kind is None:
+            self.close()
+
+    def _clear(self) -> None:
+        self._ids: list[npt.NDArray[Any]] = []
+        self._lengths: list[Offsets] = []
+        self._num_tokens = self._num_bytes = 0
+
+    def _flush(self) -> None:
+        sentences = _starts(np.concatenate(self._lengths))
+        documents = _starts(len(lengths) for lengths in self._lengths)
+        shard = Shard(ids=np.concatenate(self._ids), sentences=sentences, documents=documents)
+        name = _name_of(shard)
+        for kind in _KINDS:
+            np.save(_array_path(self._folder, name, kind), getattr(shard, kind), allow_pickle=False)
+        counts = {
+            "tokens": self._num_tokens,
+            "sentences": len(sentences) - 1,
+            "documents": len(documents) - 1,
+            "bytes": self._num_bytes,
+        }
+        self._entries.append({"name": name, **counts})
+        self._totals = {key: total + counts[key] for key, total in self._totals.items()}
+        self._clear()
+
+
+_KINDS: Final = ("ids", "sentences", "documents")
+
+
+def _array_path(folder: Path, name: str, kind: str) -> Path:
+    return folder / f"{name}.{kind}.npy"
+
+
+def _name_of(shard: Shard) -> str:
+    digest = hashlib.sha256(f"{shard.ids.dtype.name} {len(shard.ids)} {len(shard.sentences)}\n".encode())
+    for kind in _KINDS:
+        digest.update(np.ascontiguousarray(getattr(shard, kind)).view(np.uint8).data)
+    return digest.hexdigest()[:32]
+
+
+def _starts(lengths: Any) -> Offsets:
+    """Where each of some lengths begins when they are laid end to end, and where the last ends."""
+    values = lengths if isinstance(lengths, np.ndarray) else np.fromiter(lengths, dtype=np.int64)
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(values, dtype=np.int64)])
+
+
+def _check_range(what: str, index: int, count: int) -> None:
+    if not 0 <= index < count:
+        raise IndexError(f"{what} {index} of {count}")
