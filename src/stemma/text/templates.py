@@ -76,29 +76,29 @@ def _constant(text: str) -> Callable[[list[str]], str]:
 
 
 _RENDERERS: Final[dict[str, Callable[[list[str]], str]]] = {
-    **dict.fromkeys(("convert", "cvt"), _convert),
-    **dict.fromkeys(("lang", "script", "nihongo krt"), _second),
-    **dict.fromkeys(("transl", "transliteration", "tooltip text"), _last),
-    **dict.fromkeys(
+    name: render
+    for render, names in (
+        (_convert, ("convert", "cvt")),
+        (_second, ("lang", "script")),
+        (_last, ("transl", "transliteration")),
         (
-            "abbr angbr big em flag gaps ill interlanguage_link mvar math monospace nihongo nobold nobr nowrap"
-            " polytonic small smaller strong term unicode unichar val vanchor visible_anchor zh-full"
-        )
-        .replace("_", " ")
-        .split(" "),
-        _first,
-    ),
-    **dict.fromkeys(("interlanguage link", "visible anchor", "nowrap begin"), _first),
-    **dict.fromkeys(("quote", "blockquote", "cquote", "quotation"), _paragraph),
-    **dict.fromkeys(("chem", "chem2", "nuclide"), _joined),
-    **dict.fromkeys(("frac", "fraction", "sfrac"), _fraction),
-    **dict.fromkeys(("circa", "c.", "ca."), _prefixed("c.")),
-    **dict.fromkeys(("as of",), _prefixed("As of")),
-    **dict.fromkeys(("ndash", "spaced ndash", "snd", "spnd"), _constant(" – ")),
-    **dict.fromkeys(("mdash", "em dash"), _constant("—")),
-    **dict.fromkeys(("nbsp", "space", "thinsp"), _constant(" ")),
-    **dict.fromkeys(("'", "`"), _constant("'")),
-    "'s": _constant("'s"),
-    "=": _constant("="),
-    "!": _constant("|"),
+            _first,
+            ("abbr", "angbr", "big", "em", "flag", "gaps", "ill", "interlanguage link", "math", "monospace", "mvar"),
+        ),
+        (_first, ("nihongo", "nobold", "nobr", "nowrap", "polytonic", "small", "smaller", "strong", "term", "unicode")),
+        (_first, ("val", "vanchor", "visible anchor")),
+        (_paragraph, ("blockquote", "cquote", "quotation", "quote")),
+        (_joined, ("chem", "chem2", "nuclide")),
+        (_fraction, ("frac", "fraction", "sfrac")),
+        (_prefixed("c."), ("c.", "ca.", "circa")),
+        (_prefixed("As of"), ("as of",)),
+        (_constant(" – "), ("ndash", "snd", "spaced ndash", "spnd")),
+        (_constant("—"), ("em dash", "mdash")),
+        (_constant(" "), ("nbsp", "space", "thinsp")),
+        (_constant("'"), ("'", "`")),
+        (_constant("'s"), ("'s",)),
+        (_constant("="), ("=",)),
+        (_constant("|"), ("!",)),
+    )
+    for name in names
 }
