@@ -175,7 +175,11 @@ class OfflineTask(Settings):
 
 
 class TaskFiles(Settings):
-    """A task's original files, one or more a split, in a known format."""
+    """A task's original files, one or more a split, in a known format.
+
+    A file that several splits name is divided between them by hash. `duplicates: keep` leaves a published set whole: rows
+    that repeat others are counted, but stay.
+    """
 
     kind: Literal["files"]
     format: Literal["tsv", "csv", "jsonl", "parquet", "squad", "conll"]
@@ -184,6 +188,7 @@ class TaskFiles(Settings):
     header: bool = True
     label_names: dict[str, str] = {}
     max_examples: dict[Literal["train", "validation", "test"], PositiveInt] = {}
+    duplicates: Literal["quarantine", "keep"] = "quarantine"
     sha256: dict[str, Sha256] = {}
 
 
@@ -196,6 +201,7 @@ class TaskHub(Settings):
     revision: str
     splits: dict[Literal["train", "validation", "test"], str]
     columns: dict[str, str]
+    duplicates: Literal["quarantine", "keep"] = "quarantine"
 
 
 TaskSource = Annotated[OfflineTask | TaskFiles | TaskHub, Field(discriminator="kind")]

@@ -1,0 +1,98 @@
+"""Rows with named values (JSON lines, parquet, the Hub) as rows of a task's kind."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from stemma.errors import InputError, SettingsError
+from stemma.protocols import HeadKind
+from stemma.tasks.lines import check_text, read_json_lines
+from stemma.tasks.squad import check_answers
+
+__all__ = ["convert_record", "read_jsonl", "read_parquet"]
+
+# What a row of a kind must have, and may have, beside its id and document.
+REQUIRED: Final[dict[HeadKind, tuple[str, ...]]] = {
+    "classification": ("text", "label"),
+    "span": ("context", "question", "answers"),
+    "tagging": ("tokens", "tags"),
+}
+OPTIONAL: Final[dict[HeadKind, tuple[str, ...]]] = {
+    "classification": ("id", "document", "text_pair"),
+    "span": ("id", "document"),
+    "tagging": ("id", "document"),
+}
+_BATCH = 1000
+
+
+def read_jsonl(path: Path, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The objects of a JSON lines file, each with where it stands."""
+    for number, record in read_json_lines(path, name):
+        yield f"{name}:{number}", record
+
+
+def read_parquet(path: Path, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The rows of a parquet file, each with where it stands, a batch at a time."""
+    if not path.is_file():
+        raise InputError(f"{name}: no such file")
+    row = 0
+    try:
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            for batch in file.iter_batches(_BATCH, use_threads=False):
+                for record in batch.to_pylist():
+                    yield f"{name}: row {row}", record
+                    row += 1
+    except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{name}: can't be read as parquet: {' '.join(str(error).split())}") from None
+
+
+def convert_record(
+    record: Mapping[str, Any],
+    where: str,
+    kind: HeadKind,
+    columns: Mapping[str, str | int],
+    label_names: Mapping[str, str],
+) -> dict[str, Any]:
+    """A row of `kind` from a record whose keys the settings' `columns` translate."""
+    unknown = set(columns) - set(REQUIRED[kind]) - set(OPTIONAL[kind])
+    if unknown:
+        raise SettingsError(f"columns: no {min(unknown)!r} among {', '.join((*REQUIRED[kind], *OPTIONAL[kind]))}")
+    row = {}
+    for ours in (*REQUIRED[kind], *OPTIONAL[kind]):
+        theirs = columns.get(ours, ours)
+        if theirs in record:
+            row[ours] = _convert(ours, record[str(theirs)], f"{where}: {theirs!r}", label_names)
+        elif ours in columns or ours in REQUIRED[kind]:
+            raise InputError(f"{where}: no {theirs!r} for {ours!r}; there are {', '.join(sorted(record))}")
+    return row
+
+
+def _convert(ours: str, value: object, where: str, label_names: Mapping[str, str]) -> object:
+    match ours:
+        case "answers":
+            return check_answers(value, where)
+        case "label":
+            return _label(value, where, label_names)
+        case "tokens":
+            return [check_text(token, where) for token in _list(value, where)]
+        case "tags":
+            return [_label(tag, where, label_names) for tag in _list(value, where)]
+        case "text_pair" if value is None:
+            return None
+        case "id":
+            return str(value) if isinstance(value, int) else check_text(value, where)
+    return check_text(value, where)
+
+
+def _label(value: object, where: str, label_names: Mapping[str, str]) -> str:
+    raw = str(value) if isinstance(value, int | float) else check_text(value, where)
+    return label_names.get(raw, raw)
+
+
+def _list(value: object, where: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise InputError(f"{where}: expected a list, found {type(value).__name__}")
+    return value

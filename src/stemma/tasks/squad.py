@@ -1,0 +1,66 @@
+"""SQuAD 1.1's JSON: articles of paragraphs of questions, each with its answers' texts and character offsets."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from stemma.errors import InputError
+from stemma.tasks.lines import check_text, read_json_text
+
+__all__ = ["check_answers", "read_squad"]
+
+
+def read_squad(path: Path, name: str) -> Iterator[dict[str, Any]]:
+    """The questions of a file, in its order; the document of a question is its article's title."""
+    for a, article in enumerate(_items(read_json_text(path, name), "data", name)):
+        title = check_text(_field(article, "title", f"{name}: article {a}"), f"{name}: article {a}")
+        for p, paragraph in enumerate(_items(article, "paragraphs", f"{name}: article {a}")):
+            where = f"{name}: article {a} paragraph {p}"
+            context = check_text(_field(paragraph, "context", where), where)
+            for question in _items(paragraph, "qas", where):
+                yield _row(question, title, context, where)
+
+
+def check_answers(answers: object, where: str) -> list[dict[str, Any]]:
+    """Answers as our rows hold them, from SQuAD's list of objects or the Hub's object of two lists."""
+    if isinstance(answers, Mapping):
+        texts, starts = answers.get("text"), answers.get("answer_start", answers.get("start"))
+        if not isinstance(texts, list) or not isinstance(starts, list) or len(texts) != len(starts):
+            raise InputError(f"{where}: 'answers' needs lists 'text' and 'answer_start' of one length")
+        pairs = list(zip(texts, starts, strict=True))
+    elif isinstance(answers, list) and all(isinstance(answer, Mapping) for answer in answers):
+        pairs = [(answer.get("text"), answer.get("answer_start", answer.get("start"))) for answer in answers]
+    else:
+        raise InputError(f"{where}: 'answers' is neither a list of objects nor an object of lists")
+    return [{"text": check_text(text, where), "start": _check_start(start, where)} for text, start in pairs]
+
+
+def _row(question: object, title: str, context: str, where: str) -> dict[str, Any]:
+    key = check_text(_field(question, "id", where), where)
+    here = f"{where} question {key!r}"
+    return {
+        "id": key,
+        "document": title,
+        "context": context,
+        "question": check_text(_field(question, "question", here), here),
+        "answers": check_answers(_field(question, "answers", here), here),
+    }
+
+
+def _check_start(start: object, where: str) -> int:
+    if isinstance(start, bool) or not isinstance(start, int) or not -(2**31) <= start < 2**31:
+        raise InputError(f"{where}: 'answer_start' is {start!r}, expected a character offset")
+    return start
+
+
+def _field(value: object, key: str, where: str) -> object:
+    if not isinstance(value, Mapping) or key not in value:
+        raise InputError(f"{where}: no {key!r}; expected the layout of SQuAD 1.1")
+    return value[key]
+
+
+def _items(value: object, key: str, where: str) -> list[Any]:
+    items = _field(value, key, where)
+    if not isinstance(items, list):
+        raise InputError(f"{where}: {key!r} is not a list; expected the layout of SQuAD 1.1")
+    return items
