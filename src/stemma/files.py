@@ -52,8 +52,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
 def atomic_dir(path: Path) -> Iterator[Path]:
     """Yield an empty folder beside `path`; on success its files are synced and it takes the place of `path`."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_leftovers(path)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    shutil.rmtree(temporary, ignore_errors=True)
+    old = path.with_name(f".{path.name}.{os.getpid()}.old.tmp")
     temporary.mkdir()
     try:
         yield temporary
@@ -61,11 +62,12 @@ def atomic_dir(path: Path) -> Iterator[Path]:
             _sync(file)
         _sync(temporary)
         if path.exists():
-            shutil.rmtree(path)
+            path.rename(old)
         temporary.rename(path)
         _sync(path.parent)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -145,6 +147,14 @@ def _files_below(folder: Path) -> Iterator[Path]:
     if not folder.is_dir():
         raise InputError(f"{folder}: no such file or folder")
     yield from sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _remove_leftovers(path: Path) -> None:
+    """Remove what killed writers of `path` left beside it; a live process keeps its own."""
+    for leftover in path.parent.glob(f".{path.name}.*.tmp"):
+        writer = leftover.name.removeprefix(f".{path.name}.").partition(".")[0]
+        if writer == str(os.getpid()) or (writer.isdigit() and not Path("/proc", writer).exists()):
+            shutil.rmtree(leftover, ignore_errors=True)
 
 
 def _sync(path: Path) -> None:

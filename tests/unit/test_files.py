@@ -47,6 +47,14 @@ def test_a_new_folder_replaces_the_old_one_wholly(tmp_path: Path) -> None:
     assert [path.name for path in target.iterdir()] == ["second"]
 
 
+def test_leftovers_of_killed_writers_are_removed_and_live_ones_kept(tmp_path: Path) -> None:
+    for writer in ("4194305", "1"):  # no process has the first number: it is above the kernel's limit
+        (tmp_path / f".model.{writer}.tmp").mkdir()
+    with atomic_dir(tmp_path / "model"):
+        pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".model.1.tmp", "model"]
+
+
 def test_canonical_json_has_one_form_and_refuses_nan() -> None:
     assert canonical_json({"b": 1, "a": "é"}) == '{\n  "a": "é",\n  "b": 1\n}\n'
     with pytest.raises(ValueError, match="not JSON compliant"):
