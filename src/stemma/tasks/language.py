@@ -1,0 +1,115 @@
+"""How well a model predicts held-out text: perplexity and bits per byte.
+
+Perplexity is per token of the model's own tokenizer, the end of the sentence among them, so only models that share a
+tokenizer can be compared by it. Bits per byte (of the sentences' UTF-8 text) can be compared across tokenizers, but an
+unknown word is one token whatever it stands for: read it with the unknown rate beside it. A pseudo-likelihood, where each
+token is given all others, is no probability of the sentence: its figures carry that name and compare with their own kind.
+"""
+
+import hashlib
+import heapq
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow.parquet as pq
+
+from stemma.data.documents import parquet_files
+from stemma.progress import Progress
+from stemma.protocols import Scorer
+
+__all__ = ["Figures", "count_sentences", "measure", "read_ids", "read_sentences", "sample_sentences"]
+
+_READ_DOCUMENTS: Final = 200  # held at once
+_BATCH: Final = 1000  # sentences scored at once
+_PSEUDO_BATCH: Final = 20  # a pseudo-likelihood takes a pass of the network a token
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What a model made of some sentences."""
+
+    pseudo: bool
+    sentences: int
+    tokens: int
+    bytes: int
+    unknown: int
+    impossible: int  # sentences of probability 0
+    nats: float  # of all others
+
+    def as_dict(self) -> dict[str, float | int | None]:
+        """The figures as a report has them; none for a model that holds some sentence for impossible."""
+        prefix = "pseudo_" if self.pseudo else ""
+        finite = not self.impossible
+        return {
+            "sentences": self.sentences,
+            "tokens": self.tokens,
+            "bytes": self.bytes,
+            "impossible_sentences": self.impossible,
+            "unknown_rate": self.unknown / self.tokens,
+            f"{prefix}perplexity": math.exp(self.nats / self.tokens) if finite else None,
+            f"{prefix}bits_per_byte": self.nats / math.log(2) / self.bytes if finite else None,
+        }
+
+
+def measure(scorer: Scorer, sentences: Iterable[str], progress: Progress) -> Figures:
+    """Score one or more sentences in batches; memory does not grow with their number."""
+    count = tokens = size = unknown = impossible = 0
+    nats: list[float] = []
+    for batch in _batches(sentences, _PSEUDO_BATCH if scorer.pseudo else _BATCH):
+        scores = scorer.score(batch)
+        possible = np.isfinite(scores.nats)
+        count += len(batch)
+        tokens += int(scores.num_predictions.sum())
+        size += sum(len(sentence.encode()) for sentence in batch)
+        unknown += int(scores.num_unknown.sum())
+        impossible += int((~possible).sum())
+        nats.append(float(scores.nats[possible].sum()))
+        progress.update(count)
+    return Figures(scorer.pseudo, count, tokens, size, unknown, impossible, math.fsum(nats))
+
+
+def read_sentences(split_dir: Path) -> Iterator[str]:
+    """The sentences of a split of a cleaned corpus, in order."""
+    for _, sentences in _read_documents(split_dir):
+        yield from sentences
+
+
+def read_ids(split_dir: Path) -> Iterator[str]:
+    """The ids of the documents of a split of a cleaned corpus."""
+    for path in parquet_files(split_dir):
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            for batch in file.iter_batches(_READ_DOCUMENTS, columns=["id"], use_threads=False):
+                yield from batch["id"].to_pylist()
+
+
+def count_sentences(split_dir: Path) -> int:
+    """How many sentences a split has."""
+    return sum(len(sentences) for _, sentences in _read_documents(split_dir))
+
+
+def sample_sentences(split_dir: Path, count: int) -> list[str]:
+    """The sentences with the lowest hashes of their document's id and their place in it: the same for every model."""
+    keyed = (
+        (hashlib.blake2b(f"{document}\0{place}".encode(), digest_size=8).digest(), sentence)
+        for document, sentences in _read_documents(split_dir)
+        for place, sentence in enumerate(sentences)
+    )
+    return [sentence for _, sentence in heapq.nsmallest(count, keyed)]
+
+
+def _read_documents(split_dir: Path) -> Iterator[tuple[str, list[str]]]:
+    for path in parquet_files(split_dir):
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            for batch in file.iter_batches(_READ_DOCUMENTS, columns=["id", "sentences"], use_threads=False):
+                yield from zip(batch["id"].to_pylist(), batch["sentences"].to_pylist(), strict=True)
+
+
+def _batches(sentences: Iterable[str], size: int) -> Iterator[Sequence[str]]:
+    left = iter(sentences)
+    while batch := list(islice(left, size)):
+        yield batch

@@ -1,0 +1,131 @@
+"""The results as people read them: a markdown table, a table for the terminal, and a place in a document for the former."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from stemma.errors import InputError
+from stemma.files import read_json, write_text
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["console_tables", "results_table", "write_results"]
+
+_NONE = "–"
+
+
+def results_table(metrics_path: Path) -> str:
+    """The results as markdown: systems by tasks, differences between variants, language models."""
+    metrics = read_json(metrics_path)
+    parts = [_markdown(*_task_cells(metrics["tasks"])), _notes(metrics)]
+    differences = _difference_lines(metrics["tasks"])
+    if differences:
+        parts.append("\n".join(differences))
+    if metrics["language_models"]:
+        parts += [_markdown(*_language_cells(metrics["language_models"])), _LANGUAGE_NOTES]
+    return "\n\n".join(parts) + "\n"
+
+
+def console_tables(metrics_path: Path) -> "list[Table]":
+    """The results as short tables for a terminal."""
+    from rich.table import Table
+
+    metrics = read_json(metrics_path)
+    tables = []
+    for title, cells in (
+        ("Tasks: mean over seeds, and interval", _task_cells(metrics["tasks"])),
+        ("Language models on test text", _language_cells(metrics["language_models"])),
+    ):
+        header, rows = cells
+        table = Table(title=title, title_justify="left")
+        for name in header:
+            table.add_column(name, no_wrap=True)
+        for row in rows:
+            table.add_row(*row)
+        tables.append(table)
+    return tables
+
+
+def write_results(metrics_path: Path, document: Path) -> None:
+    """Put the results between the lines `<!-- results -->` and `<!-- /results -->` of a document."""
+    if not document.is_file():
+        raise InputError(f"{document}: no such file")
+    text = document.read_text(encoding="utf-8")
+    pattern = re.compile(r"(?<=<!-- results -->\n).*?(?=<!-- /results -->)", re.DOTALL)
+    if len(pattern.findall(text)) != 1:
+        raise InputError(f"{document}: needs one pair of lines '<!-- results -->' and '<!-- /results -->'")
+    table = f"\n{results_table(metrics_path)}\n"
+    write_text(document, pattern.sub(lambda _: table, text))
+
+
+def _task_cells(tasks: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """A column a task, a row a system; baselines first, in the order in which tasks name them."""
+    systems = list(dict.fromkeys(system for task in tasks.values() for system in task["order"]))
+    rows = []
+    for system in systems:
+        cells = [task["rows"].get(system) for task in tasks.values()]
+        rows.append([system, *(_score(cell) if cell else _NONE for cell in cells)])
+    return ["", *(f"{name} ({task['metric'].replace('_', ' ')})" for name, task in tasks.items())], rows
+
+
+def _score(row: Mapping[str, float]) -> str:
+    return f"{row['mean']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+
+
+def _notes(metrics: Mapping[str, Any]) -> str:
+    tasks, share = metrics["tasks"], f"{100 * metrics['confidence']:.4g} %"
+    counts = ", ".join(f"{name} {task['n']:,}" for name, task in tasks.items())
+    seeds = max((len(row["seeds"]) for task in tasks.values() for row in task["rows"].values()), default=1)
+    leaked = sum(task["test_documents_in_pretraining"] for task in tasks.values())
+    return (
+        f"Test examples: {counts}. Means over {seeds} seeds with {share} bootstrap intervals (seeds, then examples). "
+        f"Test documents in the pretraining split: {leaked}."
+    )
+
+
+def _difference_lines(tasks: Mapping[str, Any]) -> list[str]:
+    """A line for each two variants on each task."""
+    return [
+        f"- {name}: {one['first']} − {one['second']} = {one['difference']:+.3f} [{one['low']:+.3f}, {one['high']:+.3f}]"
+        f", p = {one['p_value']:.3f}{'' if one['excludes_zero'] else ' (no clear difference)'}"
+        for name, task in tasks.items()
+        for one in task["comparisons"]
+        if {one["first"], one["second"]} <= set(task["variants"])
+    ]
+
+
+_LANGUAGE_NOTES = (
+    "Perplexity is per token of the model's own tokenizer; bits per byte compare across tokenizers. A pseudo-likelihood "
+    "(each token given all others, marked ~) is not a likelihood and compares with its own kind only; it is measured on a "
+    "sample of the sentences, and the columns 'on the sample' hold the same sentences for every model."
+)
+
+
+def _language_cells(models: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    header = ["", "perplexity", "bits per byte", "perplexity on the sample", "bits per byte on the sample", "unknown"]
+    rows = []
+    for name, model in models.items():
+        if model["likelihood"] == "none":
+            rows.append([name, *[_NONE] * 5])
+            continue
+        test, sample = model.get("test"), model["sample"]
+        rows.append([name, *_figures(test), *_figures(sample), f"{(test or sample)['unknown_rate']:.1%}"])
+    return header, rows
+
+
+def _figures(part: Mapping[str, Any] | None) -> list[str]:
+    if part is None:
+        return [_NONE, _NONE]
+    mark = "~" if "pseudo_perplexity" in part else ""
+    prefix = "pseudo_" if mark else ""
+    perplexity, bits = part[f"{prefix}perplexity"], part[f"{prefix}bits_per_byte"]
+    if perplexity is None:
+        return ["∞", "∞"]
+    return [f"{mark}{perplexity:,.1f}", f"{mark}{bits:.3f}"]
+
+
+def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
