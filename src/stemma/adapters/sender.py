@@ -27,6 +27,7 @@ __all__ = ["Sender", "SenderProcess", "main", "open_sender"]
 POLL_SECONDS: Final = 1.0
 FLUSH_SECONDS: Final = 10.0
 _LONGEST_PAUSE: Final = 15.0
+_LAST_SECONDS: Final = 60.0
 _BIRTH_SECONDS: Final = 60.0
 _DONE: Final = b"done\n"
 _LIMITS: Final = {  # MLflow's own would hold a request for minutes
@@ -123,7 +124,7 @@ class SenderProcess:
             self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment)
 
     def finish(self, seconds: float = FLUSH_SECONDS) -> None:
-        """Have everything sent and the sender end, within so many seconds; what is left stays in the journals."""
+        """Have everything sent and the sender end; one that takes longer is left to itself, and to its own limit."""
         if self._process is None or self._process.poll() is not None:
             self.start()  # the sender that served us has gone with its owner
         if self._process is None:
@@ -132,14 +133,11 @@ class SenderProcess:
         with suppress(BrokenPipeError):
             self._process.stdin.write(_DONE)
             self._process.stdin.flush()
+            self._process.stdin.close()
         try:
             self._process.wait(seconds)
         except subprocess.TimeoutExpired:
-            _log.warning("tracking: the MLflow store is slow; what it does not have yet is kept in %s", self._folder)
-            self._process.kill()
-            self._process.wait()
-        with suppress(BrokenPipeError):
-            self._process.stdin.close()
+            _log.warning("tracking: the MLflow store is slow; what it does not get soon is kept in %s", self._folder)
 
 
 @contextmanager
@@ -158,7 +156,7 @@ def main() -> None:
     folder = Path(sys.argv[1])
     logging.basicConfig(format="stemma: %(message)s", level=logging.WARNING)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the owner decides
-    os.nice(10)
+    os.nice(5)
     with _lock(folder) as free:
         if not free:
             return
@@ -169,10 +167,17 @@ def main() -> None:
 
 
 def _watch_owner(stop: threading.Event) -> None:
-    """Wait for the owner's word; its end without one is a kill, and the next start will see to the rest."""
+    """Wait for the owner's word, then for the sender's last round, but not for ever.
+
+    An owner that ends without a word was killed: the next start will see to the rest.
+    """
     if sys.stdin.buffer.readline() != _DONE:
         os._exit(0)
     stop.set()
+    time.sleep(FLUSH_SECONDS)
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # the owner has gone on; let its reader see the end
+    time.sleep(_LAST_SECONDS)
+    os._exit(0)
 
 
 def _remove_stillborn(folder: Path) -> None:
