@@ -26,8 +26,8 @@ class Encoder(Protocol):
     def max_length(self) -> int:
         """How many tokens an input may have."""
 
-    def with_head(self, kind: HeadKind, num_labels: int, *, seed: int) -> nn.Module:
-        """A fresh copy with a new head, drawn from `seed`.
+    def with_head(self, kind: HeadKind, labels: Sequence[str], *, seed: int) -> nn.Module:
+        """A fresh copy with a new head, drawn from `seed`; it keeps the labels' names.
 
         Its forward takes `input_ids`, `attention_mask`, `token_type_ids` (batch, length) and returns logits:
         (batch, labels) for classification, (batch, length, 2) for span, (batch, length, labels) for tagging.

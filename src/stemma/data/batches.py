@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from stemma.errors import TrainingError
 
-__all__ = ["Place", "Ragged", "Shuffler", "pad_rows", "uniform"]
+__all__ = ["Place", "Ragged", "Shuffler", "pad_rows", "round_up", "uniform"]
 
 Ints = npt.NDArray[np.integer[Any]]
 _BATCHES_PER_GROUP: Final = 64  # examples are sorted by length among this many batches

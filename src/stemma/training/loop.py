@@ -96,7 +96,8 @@ class Training:
         self._saved_step: int | None = None
         self._optimisation, self._checkpoints = optimisation, checkpoints
         self._tracker, self._progress, self._track_as, self._clock = tracker, progress, track_as, clock
-        self._optimizer = _make_optimizer(model, optimisation)
+        self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        self._optimizer = _make_optimizer(self._parameters, optimisation)
         torch.manual_seed(optimisation.seed)
         if checkpoint := checkpoints.load_latest():
             self._restore(checkpoint)
@@ -137,7 +138,7 @@ class Training:
         values = {name: float(loss.detach()) for name, loss in losses.items()}
         self._stop_unless_finite("loss", values["loss"], batch)
         losses["loss"].backward()  # type: ignore[no-untyped-call]
-        norm = nn.utils.clip_grad_norm_(self.model.parameters(), settings.max_gradient_norm)
+        norm = nn.utils.clip_grad_norm_(self._parameters, settings.max_gradient_norm)
         self._stop_unless_finite("gradient norm", float(norm), batch)
         self._optimizer.step()
         self._optimizer.zero_grad(set_to_none=True)
@@ -185,9 +186,8 @@ class Training:
         torch.set_rng_state(tensors["random"])
 
 
-def _make_optimizer(model: nn.Module, settings: Optimisation) -> torch.optim.AdamW:
+def _make_optimizer(parameters: list[nn.Parameter], settings: Optimisation) -> torch.optim.AdamW:
     """Build AdamW; vectors (biases, normalisation) do not decay, as in BERT's own code."""
-    parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
     groups = [
         {
             "params": [parameter for parameter in parameters if parameter.ndim > 1],

@@ -1,0 +1,153 @@
+"""Pretraining BERT: settings, budget, outputs, determinism."""
+
+import csv
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from stemma.config import parse_settings
+from stemma.data.token_store import TokenStore
+from stemma.errors import InputError, SettingsError
+from stemma.families.bert import BERT, BertExamples, BertSettings
+from stemma.families.bert_network import build_network, load_encoder, read_tokenizer
+from stemma.families.bert_scorer import load_scorer
+from tests import toy_bert
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    job = toy_bert.pretraining(tmp_path_factory.mktemp("bert"), steps=60)
+    return job, BERT.pretrain(job)
+
+
+def test_metrics_and_curve(trained):
+    job, metrics = trained
+    assert metrics["steps"] == 60
+    assert metrics["tokens"] > 60 * 4 * 10
+    weights = load_file(job.out / "model.safetensors")
+    assert metrics["parameters"] == sum(tensor.numel() for tensor in weights.values())
+    with (job.out / "curve.csv").open() as file:
+        curve = list(csv.DictReader(file))
+    assert list(curve[0]) == ["step", "loss", "mlm", "nsp"]
+    assert len(curve) == 60
+    for row in curve:
+        assert float(row["loss"]) == pytest.approx(float(row["mlm"]) + float(row["nsp"]))
+
+
+def test_it_learns(tmp_path):
+    """Every document is one letter over and over: what is hidden can be seen beside it. Chance is 3.1."""
+    job = toy_bert.pretraining(tmp_path, steps=100, batch_size=16, learning_rate=0.02, dropout=0.0)
+    for split in ("train", "validation"):
+        for file in (job.tokens / split).iterdir():
+            file.unlink()
+        toy_bert.write_store(job.tokens / split, [[[letter] * 6] * 20 for letter in range(5, 15)])
+    assert BERT.pretrain(job)["validation_mlm_loss"] < 1.5
+
+
+def test_no_steps_saves_the_network_as_drawn(tmp_path):
+    job = toy_bert.pretraining(tmp_path, steps=0, seed=5)
+    metrics = BERT.pretrain(job)
+    assert (metrics["steps"], metrics["tokens"]) == (0, 0)
+    drawn = build_network(job.settings, toy_bert.tokenizer(), seed=5).state_dict()
+    saved = load_file(job.out / "model.safetensors")
+    assert all(torch.equal(tensor, drawn[name]) for name, tensor in saved.items())
+    assert (job.out / "curve.csv").read_text() == "step,loss,mlm,nsp\n"
+
+
+def test_the_same_again_is_the_same_to_the_byte(tmp_path):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        BERT.pretrain(toy_bert.pretraining(folder))
+    one, two = ({path.name: path.read_bytes() for path in (folder / "out").iterdir()} for folder in folders)
+    assert one == two
+
+
+def test_another_seed_is_another_network(tmp_path):
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for seed, folder in enumerate(folders):
+        BERT.pretrain(toy_bert.pretraining(folder, seed=seed, steps=2))
+    one, two = ((folder / "out" / "model.safetensors").read_bytes() for folder in folders)
+    assert one != two
+
+
+def test_no_validation_documents_is_no_figure(tmp_path):
+    job = toy_bert.pretraining(tmp_path, steps=1)
+    for file in (job.tokens / "validation").iterdir():
+        file.unlink()
+    toy_bert.write_store(job.tokens / "validation", [])
+    assert BERT.pretrain(job).keys() == {"steps", "tokens", "parameters"}
+
+
+def test_static_masks_come_back_each_epoch_and_dynamic_ones_do_not(trained):
+    job, _ = trained
+    store = TokenStore.open(job.tokens / "train")
+    for masking, same in (("static", True), ("dynamic", False)):
+        settings = toy_bert.settings(masking=masking, batch_size=10_000)
+        examples = BertExamples(store, toy_bert.tokenizer(), settings, seed=1)
+        first, second = (examples.batch_at(step).tensors for step in (0, 1))
+        assert (
+            sorted(map(tuple, first["input_ids"].tolist())) == sorted(map(tuple, second["input_ids"].tolist()))
+        ) == same
+
+
+def test_batches_are_trimmed_and_masked_only_where_there_is_padding(trained):
+    job, _ = trained
+    examples = BertExamples(TokenStore.open(job.tokens / "train"), toy_bert.tokenizer(), job.settings, seed=1)
+    for step in range(10):
+        batch = examples.batch_at(step)
+        ids, mask = batch.tensors["input_ids"], batch.tensors.get("attention_mask")
+        lengths = (ids != 0).sum(1)
+        assert batch.num_tokens == int(lengths.sum())
+        assert ids.shape[1] - int(lengths.max()) < 8
+        assert (mask is None) == bool((lengths == ids.shape[1]).all())
+        if mask is not None:
+            assert torch.equal(mask.bool(), ids != 0)
+
+
+def test_heads_are_drawn_from_their_seed(trained):
+    job, _ = trained
+    encoder = load_encoder(job.out)
+    torch.manual_seed(0)
+    state = torch.get_rng_state()
+    one, same, other = (encoder.with_head("classification", ["a", "b"], seed=seed).state_dict() for seed in (1, 1, 2))
+    assert torch.equal(torch.get_rng_state(), state), "nobody else's random numbers are used up"
+    assert all(torch.equal(one[name], same[name]) for name in one)
+    differing = {name for name in one if not torch.equal(one[name], other[name])}
+    assert differing == {"network.classifier.weight"}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"hidden_size": 15}, "multiple of heads"),
+        ({"mask_token_share": 0.95}, "together are more than 1"),
+        ({"mask_probability": 0.0}, "mask_probability"),
+        ({"steps": -1}, "steps"),
+        ({"masking": "sometimes"}, "masking"),
+        ({"batchsize": 4}, "batchsize: unknown key"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(change, message):
+    with pytest.raises(SettingsError, match=message):
+        parse_settings(BertSettings, toy_bert.SETTINGS | change, "params.yaml: variants.bert")
+
+
+def test_a_tokenizer_without_the_special_tokens_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no such file"):
+        read_tokenizer(tmp_path)
+    text = toy_bert.tokenizer().to_str().replace("[MASK]", "[HIDE]")
+    (tmp_path / "tokenizer.json").write_text(text)
+    with pytest.raises(InputError, match=r"BERT needs \[MASK\]"):
+        read_tokenizer(tmp_path)
+
+
+def test_long_sentences_are_scored_in_pieces(trained):
+    job, _ = trained
+    scorer = load_scorer(job.out)
+    pieces = [" ".join(["a"] * 30), " ".join(["b"] * 30), "c ?"]
+    whole, apart = scorer.score([" ".join(pieces)]), scorer.score(pieces)
+    assert scorer.pseudo
+    assert whole.nats.sum() == pytest.approx(apart.nats.sum(), rel=1e-5)
+    assert whole.num_predictions.tolist() == [62]
+    assert whole.num_unknown.tolist() == [1]
