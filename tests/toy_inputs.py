@@ -99,7 +99,7 @@ def write_task(folder: Path, kind: str, splits: dict[str, list[dict[str, Any]]])
     folder.mkdir(parents=True, exist_ok=True)
     for split, one in splits.items():
         table = pa.Table.from_pylist(one, schema=ROW_SCHEMAS[kind])  # type: ignore[index]
-        pq.write_table(table, folder / f"{split}.parquet", row_group_size=40)
+        pq.write_table(table, folder / f"{split}.parquet", row_group_size=1000)
 
 
 def write_jsonl(path: Path, records: list[dict[str, Any]]) -> None:

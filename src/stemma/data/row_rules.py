@@ -3,30 +3,39 @@
 A rule names an expectation in Great Expectations' words; who checks it is an adapter's business.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from stemma.config import Validation
 
 __all__ = [
     "BAD_CHARACTER_SHARE",
     "Rule",
+    "Verdict",
     "derive_documents",
+    "describe_schema",
     "document_rules",
-    "duplicate_rule",
+    "filled_rule",
+    "input_rules",
+    "least_rule",
+    "most_rule",
+    "present_rules",
     "readable",
     "text_columns",
     "text_rules",
+    "unique_rule",
 ]
 
 # One stray character must not cost a whole book, but a tenth of a per mille is no stray.
 BAD_CHARACTER_SHARE: Final = 1e-4
 _REPLACEMENT: Final = "\ufffd"
-_CONTROL: Final = r"[\x{0}-\x{8}\x{B}\x{E}-\x{1F}\x{7F}-\x{84}\x{86}-\x{9F}]"  # all but white space (and U+0085)
+_CONTROL: Final = r"[\x{0}-\x{8}\x{E}-\x{1F}\x{7F}-\x{84}\x{86}-\x{9F}]"  # all but those that are white space
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,10 +48,21 @@ class Rule:
     reason: str
 
 
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """What a rule says of a table: whether it holds, with counts or an observed value, and where rows fail it."""
+
+    rule: Rule
+    success: bool
+    result: Mapping[str, Any]
+    failing: Sequence[int]
+
+
 def document_rules(settings: Validation) -> tuple[Rule, ...]:
     """What every document of a corpus must hold."""
     return (
-        *(_filled(column) for column in ("id", "source", "licence")),
+        *present_rules("id", "source", "licence", "characters"),
+        *(filled_rule(column) for column in ("id", "source", "licence")),
         Rule(
             name="length",
             expectation="expect_column_values_to_be_between",
@@ -54,7 +74,65 @@ def document_rules(settings: Validation) -> tuple[Rule, ...]:
             reason="{characters} characters, expected {min_value} to {max_value}",
         ),
         *text_rules(),
-        duplicate_rule(),
+        unique_rule("repeated_id", "its id"),
+    )
+
+
+def describe_schema(paths: Iterable[Path]) -> str:
+    """The columns of parquet files, in one line; files that differ are told apart."""
+    return " | ".join(dict.fromkeys(_columns(pq.read_schema(path)) for path in paths))
+
+
+def input_rules(settings: Validation, schema: pa.Schema) -> tuple[Rule, ...]:
+    """What every input must hold as a whole: the columns of `schema`, rows at all, and not too many that fail."""
+    return (
+        Rule(
+            name="columns",
+            expectation="expect_column_values_to_be_in_set",
+            kwargs={"column": "columns", "value_set": [_columns(schema)]},
+            reason="its columns are {columns}",
+        ),
+        least_rule("passed", 1, "no row is left"),
+        most_rule(
+            "quarantined_share",
+            settings.max_quarantined_share,
+            "{quarantined_share:.2%} of its rows fail, more than the {max_value:.2%} of validation.max_quarantined_share",
+        ),
+    )
+
+
+def least_rule(column: str, value: float, reason: str) -> Rule:
+    """A figure of a whole input is at least so much."""
+    kwargs = {"column": column, "min_value": value}
+    return Rule(name=_words(column), expectation="expect_column_min_to_be_between", kwargs=kwargs, reason=reason)
+
+
+def most_rule(column: str, value: float, reason: str) -> Rule:
+    """A figure of a whole input is at most so much."""
+    kwargs = {"column": column, "max_value": value}
+    return Rule(name=_words(column), expectation="expect_column_max_to_be_between", kwargs=kwargs, reason=reason)
+
+
+def present_rules(*columns: str) -> tuple[Rule, ...]:
+    """No nulls in any of some columns."""
+    return tuple(
+        Rule(
+            name=f"{column} null",
+            expectation="expect_column_values_to_not_be_null",
+            kwargs={"column": column},
+            reason=f"{column} is null",
+        )
+        for column in columns
+    )
+
+
+def filled_rule(column: str) -> Rule:
+    """No empty text in a column."""
+    return Rule(
+        name=f"{column} empty",
+        expectation="expect_column_value_lengths_to_be_between",
+        kwargs={"column": column, "min_value": 1},
+        reason=f"{column} is empty",
     )
 
 
@@ -72,25 +150,25 @@ def text_rules() -> tuple[Rule, ...]:
     )
 
 
-def duplicate_rule() -> Rule:
-    """No row repeats an earlier one, or one of a split that is scored; which do is found over the whole input."""
+def unique_rule(column: str, what: str) -> Rule:
+    """No row repeats another; the column, found over the whole input, says where the other stands, or nothing."""
     return Rule(
-        name="duplicate",
+        name=_words(column),
         expectation="expect_column_values_to_be_null",
-        kwargs={"column": "duplicate_of"},
-        reason="duplicate of {duplicate_of}",
+        kwargs={"column": column},
+        reason=f"{what} is that of {{{column}}}",
     )
 
 
-def derive_documents(table: pa.Table, duplicate_of: pa.Array) -> pa.Table:
-    """The columns that `document_rules` look at."""
+def derive_documents(table: pa.Table, repeated_id: pa.Array) -> pa.Table:
+    """The columns that `document_rules` look at; `repeated_id` says where an id stood before, or null."""
     plain, valid = readable(table)
     return pa.table(
         {
             **{name: plain[name] for name in ("id", "source", "licence")},
             "characters": pc.utf8_length(plain["text"]),
             **text_columns([plain["text"]], valid),
-            "duplicate_of": duplicate_of,
+            "repeated_id": repeated_id,
         }
     )
 
@@ -138,15 +216,6 @@ def _total(counts: Sequence[pa.ChunkedArray]) -> pa.ChunkedArray:
     return total
 
 
-def _filled(column: str) -> Rule:
-    return Rule(
-        name=column,
-        expectation="expect_column_value_lengths_to_be_between",
-        kwargs={"column": column, "min_value": 1},
-        reason=f"{column} is empty",
-    )
-
-
 def _rare(name: str, what: str) -> Rule:
     column = f"{name}_share"
     return Rule(
@@ -155,3 +224,12 @@ def _rare(name: str, what: str) -> Rule:
         kwargs={"column": column, "min_value": 0, "max_value": BAD_CHARACTER_SHARE},
         reason=f"{{{column}:.2%}} of the text are {what}",
     )
+
+
+def _words(column: str) -> str:
+    return column.replace("_", " ")
+
+
+def _columns(schema: pa.Schema) -> str:
+    # What a list calls its values is the writer's affair: `element` in parquet, `item` in Arrow.
+    return ", ".join(f"{field.name} {field.type}".replace("<element: ", "<item: ") for field in schema)

@@ -1,0 +1,49 @@
+"""What whole-corpus work may use: a scratch folder that goes away, and so much memory."""
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from stemma.errors import SettingsError
+
+__all__ = ["Workspace", "data_threads", "memory_limit", "open_workspace"]
+
+_DEFAULT_MEMORY: Final = 256 << 20
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A scratch folder and a number of bytes."""
+
+    folder: Path
+    memory_limit: int
+
+
+@contextmanager
+def open_workspace(stage: str) -> Iterator[Workspace]:
+    """A fresh folder below `STEMMA_SCRATCH`, and the bytes that `STEMMA_MEMORY_LIMIT` allows; neither changes a result."""
+    root = Path(os.environ.get("STEMMA_SCRATCH") or ".stemma/scratch")
+    root.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=f"{stage}-", dir=root) as folder:
+        yield Workspace(Path(folder), memory_limit())
+
+
+def memory_limit() -> int:
+    """The bytes that `STEMMA_MEMORY_LIMIT` allows for sorting and the like."""
+    return _positive("STEMMA_MEMORY_LIMIT", _DEFAULT_MEMORY, "bytes")
+
+
+def data_threads() -> int:
+    """How many threads the data path may use (`STEMMA_DATA_THREADS`): as many as there are cores, if it does not say."""
+    return _positive("STEMMA_DATA_THREADS", os.cpu_count() or 1, "threads")
+
+
+def _positive(variable: str, default: int, unit: str) -> int:
+    value = os.environ.get(variable) or str(default)
+    if not value.isdecimal() or int(value) == 0:
+        raise SettingsError(f"{variable}: {value!r} is not a number of {unit}")
+    return int(value)

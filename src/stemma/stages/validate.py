@@ -1,0 +1,132 @@
+"""Stage `validate`: rows that pass, rows in quarantine, and what was checked."""
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from stemma.adapters.expectations import GreatExpectations
+from stemma.config import Params, Task
+from stemma.data.corpus_inspection import hash_training_documents, inspect_corpus
+from stemma.data.documents import DOCUMENT_SCHEMA, parquet_files
+from stemma.data.quarantine import Inspection, Judge, QuarantineFile
+from stemma.data.row_rules import describe_schema, document_rules, input_rules
+from stemma.data.workspace import Workspace, open_workspace
+from stemma.errors import InputError, ValidationError
+from stemma.files import atomic_dir, write_json
+from stemma.progress import Progress
+from stemma.tasks.base import SPLITS
+from stemma.tasks.corpus_overlap import EvaluationSet, measure_overlap
+from stemma.tasks.inspection import find_task_repeats, inspect_split
+from stemma.tasks.rules import overlap_column, split_figures, split_rules, task_rules
+from stemma.tasks.storage import split_path
+
+__all__ = ["run"]
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Bench:
+    """What every check needs: who judges, and where rows go."""
+
+    params: Params
+    judge: Judge
+    valid: Path
+    refused: Path
+    workspace: Workspace
+    progress: Progress
+
+
+@dataclass(frozen=True)
+class _CheckedSplit:
+    """A task's split after its rows were checked."""
+
+    task: Task
+    split: str
+    raw: Path
+    valid: Path
+    inspection: Inspection
+
+
+def run(
+    params: Params, progress: Progress, *, corpora: Path, tasks: Path, out: Path, quarantine: Path, report: Path
+) -> None:
+    """Check every corpus and task; what passes is written only if no input is refused, the rest in any case."""
+    progress.start("opening Great Expectations", None, "steps")
+    judge = GreatExpectations()
+    with atomic_dir(out) as valid, open_workspace("validate") as workspace:
+        with atomic_dir(quarantine) as refused:
+            bench = _Bench(
+                params=params, judge=judge, valid=valid, refused=refused, workspace=workspace, progress=progress
+            )
+            inspections = [_check_corpus(bench, folder) for folder in _folders(corpora)]
+            splits = [split for name in sorted(params.tasks) for split in _check_task(bench, name, tasks / name)]
+        _check_splits(bench, splits)
+        inspections += [split.inspection for split in splits]
+        write_json(report, {"inputs": {inspection.name: inspection.report() for inspection in inspections}})
+        _refuse(inspections)
+
+
+def _check_corpus(bench: _Bench, folder: Path) -> Inspection:
+    settings = bench.params.validation
+    with QuarantineFile(bench.refused / "corpora" / f"{folder.name}.parquet") as quarantine:
+        inspection = Inspection(f"corpora/{folder.name}", document_rules(settings), bench.judge, quarantine)
+        inspect_corpus(folder, bench.valid / "corpora" / folder.name, inspection, bench.workspace, bench.progress)
+    inspection.conclude({"columns": describe_schema(parquet_files(folder))}, input_rules(settings, DOCUMENT_SCHEMA))
+    return inspection
+
+
+def _check_task(bench: _Bench, name: str, folder: Path) -> Iterator[_CheckedSplit]:
+    task = bench.params.tasks[name]
+    rules = task_rules(task, bench.params.validation)
+    repeats = find_task_repeats(task, folder, bench.workspace)
+    bench.progress.start(f"tasks/{name}", repeats.places.num_rows, "rows")
+    with QuarantineFile(bench.refused / "tasks" / f"{name}.parquet") as quarantine:
+        for split in SPLITS:
+            inspection = Inspection(f"tasks/{name}/{split}", rules, bench.judge, quarantine)
+            raw, valid = split_path(folder, split), split_path(bench.valid / "tasks" / name, split)
+            inspect_split(task, raw, valid, inspection, repeats, bench.progress)
+            yield _CheckedSplit(task, split, raw, valid, inspection)
+
+
+def _check_splits(bench: _Bench, splits: Sequence[_CheckedSplit]) -> None:
+    """Check splits as wholes: their labels, and how much of those that are for evaluation the corpora hold."""
+    params = bench.params
+    evaluation = [split for split in splits if split.split != "train"]
+    sets = [EvaluationSet(split.task.kind, split.valid, split.inspection.num_passed) for split in evaluation]
+    shares: dict[str, dict[str, float]] = {split.inspection.name: {} for split in splits}
+    corpora = _folders(bench.valid / "corpora")
+    for corpus in corpora:
+        bench.progress.start(f"overlap with {corpus.name}", None, "documents")
+        read = partial(hash_training_documents, corpus, params.splits, params.validation.overlap_ngram)
+        overlaps = measure_overlap(sets, read, params.validation.overlap_ngram, bench.workspace.memory_limit)
+        for split, overlap in zip(evaluation, overlaps, strict=True):
+            split.inspection.facts.setdefault("overlap", {})[corpus.name] = overlap.report()
+            shares[split.inspection.name][overlap_column(corpus.name)] = overlap.share
+    for split in splits:
+        figures: dict[str, float | str] = {
+            "columns": describe_schema([split.raw]),
+            **split_figures(split.task.kind, split.inspection.facts["labels"]),
+            **shares[split.inspection.name],
+        }
+        measured = [corpus.name for corpus in corpora] if split in evaluation else []
+        split.inspection.conclude(figures, split_rules(split.task, params.validation, measured))
+
+
+def _folders(parent: Path) -> list[Path]:
+    if not parent.is_dir():
+        raise InputError(f"{parent}: no such folder; run the stage that writes it")
+    return sorted(path for path in parent.iterdir() if path.is_dir())
+
+
+def _refuse(inspections: Sequence[Inspection]) -> None:
+    """Fail, with the first failing rows, if an input as a whole must not be used."""
+    refused = [inspection for inspection in inspections if inspection.problems]
+    for inspection in refused:
+        for failure in inspection.first_failures:
+            logger.error("%s: %s", inspection.name, failure)
+    if refused:
+        problems = "; ".join(f"{inspection.name}: {', '.join(inspection.problems)}" for inspection in refused)
+        raise ValidationError(f"{problems}; mend the input, or change the limits if you know why")

@@ -1,0 +1,101 @@
+"""A task's splits under inspection: rows checked a row group at a time, repeats over the splits as a whole."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from stemma.config import OfflineTask, Task
+from stemma.data.quarantine import Inspection
+from stemma.data.repeats import Places, Repeats, find_repeats
+from stemma.data.row_rules import readable
+from stemma.data.splits import Split
+from stemma.data.workspace import Workspace
+from stemma.progress import Progress
+from stemma.protocols import HeadKind
+from stemma.tasks.rules import content_key, derive_rows, question_key
+from stemma.tasks.storage import SplitFile, read_rows, split_path
+
+__all__ = ["TaskRepeats", "find_task_repeats", "inspect_split"]
+
+# A row that two splits share stays in the one that must not be trained or chosen on.
+PRECEDENCE: Final[tuple[Split, ...]] = ("test", "validation", "train")
+
+
+@dataclass(frozen=True)
+class TaskRepeats:
+    """Rows of a task that repeat others, numbered through its splits from test to train."""
+
+    places: Places
+    ids: Repeats  # the id stood before in the split
+    rows: Repeats  # all of the row stood before in the split
+    leaks: Repeats  # what the row asks stands in a split that comes first
+
+
+def find_task_repeats(task: Task, folder: Path, workspace: Workspace) -> TaskRepeats:
+    """Find ids and rows that stood before in their split, and rows that ask what a row of a later split asks."""
+    paths = [split_path(folder, split) for split in PRECEDENCE]
+    places = Places.of(paths)
+
+    def keys(key: Callable[[str, dict[str, Any]], str]) -> Iterator[list[str]]:
+        for path in paths:
+            for table in read_rows(path, task.kind):
+                yield [key(path.name, row) for row in readable(table)[0].to_pylist()]
+
+    asked = find_repeats(keys(lambda _, row: question_key(task.kind, row)), workspace)
+    return TaskRepeats(
+        places=places,
+        ids=find_repeats(keys(lambda file, row: f"{file}\0{row['id']}"), workspace),
+        rows=find_repeats(keys(lambda file, row: f"{file}\0{content_key(task.kind, row)}"), workspace),
+        leaks=places.across_files(asked),
+    )
+
+
+def inspect_split(
+    task: Task, path: Path, out: Path, inspection: Inspection, repeats: TaskRepeats, progress: Progress
+) -> None:
+    """Check every row of a split and write those that pass."""
+    places = repeats.places
+    start = row = places.start(path.name)
+    labels: Counter[str] = Counter()
+    with SplitFile(out, task.kind) as file:
+        for table in read_rows(path, task.kind):
+            columns = _repeat_columns(task, repeats, row, table.num_rows)
+            good = inspection.sift(table, derive_rows(task, table, columns), path.name, row - start)
+            file.write(good)
+            labels.update(_labels(task.kind, good))
+            row += table.num_rows
+            progress.update(row)
+    inspection.facts |= {
+        "labels": dict(sorted(labels.items())),
+        "repeated_rows": repeats.rows.count(start, row),
+        "leaked_rows": repeats.leaks.count(start, row),
+    }
+
+
+def _repeat_columns(task: Task, repeats: TaskRepeats, start: int, count: int) -> dict[str, pa.Array]:
+    """What the rules on repeats look at; where the settings keep a published set whole, only ids must differ."""
+    kept = not isinstance(task.source, OfflineTask) and task.source.duplicates == "keep"
+    nothing = pa.nulls(count, pa.string())
+    describe = repeats.places.describe
+    return {
+        "repeated_id": describe(repeats.ids, start, count),
+        "repeated_row": nothing if kept else describe(repeats.rows, start, count),
+        "leaked_row": nothing if kept else describe(repeats.leaks, start, count),
+    }
+
+
+def _labels(kind: HeadKind, table: pa.Table) -> list[str]:
+    match kind:
+        case "classification":
+            column = table["label"]
+        case "tagging":
+            column = pc.list_flatten(table["tags"])
+        case "span":
+            return []
+    labels: list[str] = column.to_pylist()
+    return labels
