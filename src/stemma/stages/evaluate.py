@@ -1,0 +1,225 @@
+"""Stage `evaluate`: scores of every variant on held-out text and on its tasks' test splits, beside their baselines."""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from stemma.config import OfflineTask, Params, Task
+from stemma.errors import InputError, SettingsError
+from stemma.families import load_family
+from stemma.files import atomic_dir, write_json, write_text
+from stemma.progress import Progress
+from stemma.tasks.base import PREDICTION_SCHEMAS
+from stemma.tasks.baselines import BASELINES, CHANCE, chance_statistics
+from stemma.tasks.language import count_sentences, measure, read_ids, read_sentences, sample_sentences
+from stemma.tasks.metrics import METRICS, Statistics, per_example
+from stemma.tasks.plots import finetuning_curves, pretraining_curves, scores_csv
+from stemma.tasks.predictor import load_predictor
+from stemma.tasks.report import results_table
+from stemma.tasks.storage import read_rows, split_path
+from stemma.tasks.systems import Systems
+
+__all__ = ["run"]
+
+_BATCH = 256  # rows predicted between two reports of progress
+_DIGITS = 6  # of figures in the report: other machines' sums may differ further down
+_ANSWERS = {"classification": "label", "span": "answers", "tagging": "tags"}
+
+
+def run(
+    params: Params,
+    progress: Progress,
+    *,
+    corpora: Path,
+    tasks: Path,
+    pretrained: Path,
+    finetuned: Path,
+    out: Path,
+    predictions: Path,
+) -> None:
+    """Measure everything; the report appears at `out`, and every answer given at `predictions`."""
+    models = {name: _language_model(params, name, corpora, pretrained, progress) for name in params.variants}
+    with atomic_dir(predictions) as answers:
+        results = {
+            name: _task(params, name, tasks / name, corpora, finetuned, answers, progress) for name in params.tasks
+        }
+    with atomic_dir(out) as folder:
+        metrics = {"confidence": params.evaluation.confidence, "language_models": models, "tasks": results}
+        write_json(folder / "metrics.json", _round(metrics))
+        write_json(folder / "summary.json", _round(_summary(models, results)))
+        write_text(folder / "plots" / "scores.csv", scores_csv(_round(results)))
+        write_text(
+            folder / "plots" / "pretraining.csv", pretraining_curves({v: pretrained / v for v in params.variants})
+        )
+        curves = {(pair.task, pair.variant): finetuned / name for name, pair in params.pairs.items()}
+        write_text(folder / "plots" / "finetuning.csv", finetuning_curves(curves))
+        write_text(folder / "results.md", results_table(folder / "metrics.json"))
+
+
+def _language_model(params: Params, name: str, corpora: Path, pretrained: Path, progress: Progress) -> dict[str, Any]:
+    """A variant's figures on the test split of its corpus: on a sample, and on all of it unless that takes too long."""
+    variant = params.variants[name]
+    load_scorer = load_family(variant.family).load_scorer
+    if load_scorer is None:
+        return {"family": variant.family, "likelihood": "none"}
+    scorer = load_scorer(pretrained / name)
+    test = corpora / variant.corpus / "test"
+    sample = sample_sentences(test, params.evaluation.pseudo_perplexity_sentences)
+    if not sample:
+        raise InputError(f"{test}: no sentences; raise splits.test in params.yaml")
+    progress.start(f"{name} on a sample", len(sample), "sentences")
+    result: dict[str, Any] = {
+        "family": variant.family,
+        "likelihood": "pseudo" if scorer.pseudo else "exact",
+        "sample": measure(scorer, sample, progress).as_dict(),
+    }
+    if not scorer.pseudo:
+        progress.start(f"{name} on test text", count_sentences(test), "sentences")
+        result["test"] = measure(scorer, read_sentences(test), progress).as_dict()
+    return result
+
+
+def _task(
+    params: Params, name: str, folder: Path, corpora: Path, finetuned: Path, answers: Path, progress: Progress
+) -> dict[str, Any]:
+    """All systems on one task's test split: baselines, then variants."""
+    task = params.tasks[name]
+    train, test = (_table(split_path(folder, split), task) for split in ("train", "test"))
+    leaked = _leaked(params, name, test, corpora)
+    pairs = {pair.variant: key for key, pair in params.pairs.items() if pair.task == name}
+    seeds = _shared_seeds(pairs.values(), finetuned)
+    runs = _baselines(params, name, train, test, answers, progress)
+    for variant, pair in pairs.items():
+        if variant in runs:
+            raise SettingsError(f"params.yaml: variants.{variant}: a baseline has this name; choose another")
+        runs[variant] = [
+            per_example(task.kind, test, _read_predictions(path, task), task.labels)
+            for path in _predict_seeds(pair, seeds, test, task, finetuned, answers, progress)
+        ]
+    systems = Systems(task.metric, runs, params.evaluation)
+    progress.start(f"{name}: intervals", 1, "tables")
+    result = {
+        "kind": task.kind,
+        "metric": task.metric,
+        "n": len(test),
+        "order": list(runs),
+        "variants": list(pairs),
+        "test_documents_in_pretraining": leaked,
+        "rows": systems.rows([metric for metric in METRICS[task.kind] if metric != task.metric]),
+        "comparisons": systems.comparisons(list(pairs)),
+    }
+    progress.update(1)
+    return result
+
+
+def _baselines(
+    params: Params, name: str, train: pa.Table, test: pa.Table, answers: Path, progress: Progress
+) -> dict[str, list[Statistics]]:
+    task = params.tasks[name]
+    baselines = BASELINES[task.kind]
+    progress.start(f"{name}: baselines", len(baselines) + 1, "baselines")
+    seed = params.evaluation.bootstrap_seed
+    runs = {CHANCE: [chance_statistics(task.kind, train, test, task.labels, seed=seed)]}
+    progress.update(1)
+    for done, (baseline, predict) in enumerate(baselines.items(), start=2):
+        predictions = predict(train, _without_answers(test, task), task.labels)
+        _write_predictions(answers / f"{baseline}-{name}" / "seed-0.parquet", predictions, task)
+        runs[baseline] = [per_example(task.kind, test, predictions, task.labels)]
+        progress.update(done)
+    return runs
+
+
+def _predict_seeds(
+    pair: str, seeds: list[int], test: pa.Table, task: Task, finetuned: Path, answers: Path, progress: Progress
+) -> Iterator[Path]:
+    """Let every seed's model answer the test split; yields the files of answers, by seed."""
+    progress.start(f"{pair} on test rows", len(seeds) * len(test), "rows")
+    questions = _without_answers(test, task)
+    for number, seed in enumerate(seeds):
+        predictor = load_predictor(finetuned / pair / f"seed-{seed}")
+        tables = []
+        for begin in range(0, len(questions), _BATCH):
+            tables.append(predictor.predict(questions.slice(begin, _BATCH)))
+            progress.update(number * len(test) + min(begin + _BATCH, len(test)))
+        path = answers / pair / f"seed-{seed}.parquet"
+        _write_predictions(path, pa.concat_tables(tables), task)
+        yield path
+
+
+def _shared_seeds(pairs: Iterable[str], finetuned: Path) -> list[int]:
+    """The seeds that there are models of; the same for all pairs of a task, or they could not be compared."""
+    found: dict[str, list[int]] = {}
+    for pair in pairs:
+        names = (re.fullmatch(r"seed-(\d+)", path.name) for path in (finetuned / pair).glob("seed-*"))
+        found[pair] = sorted(int(name[1]) for name in names if name)
+        if not found[pair]:
+            raise InputError(f"{finetuned / pair}: no fine-tuned models there; run `dvc repro finetune@{pair}`")
+        first = next(iter(found))
+        if found[pair] != found[first]:
+            raise InputError(
+                f"{finetuned}: {pair} has seeds {found[pair]} and {first} has {found[first]}; run `dvc repro` for both"
+            )
+    return next(iter(found.values()), [])
+
+
+def _leaked(params: Params, name: str, test: pa.Table, corpora: Path) -> int:
+    """How many documents of the test rows some variant's pretraining has seen; in an offline task there must be none."""
+    documents = set(test["document"].to_pylist()) - {""}
+    seen: set[str] = set()
+    for corpus in sorted({variant.corpus for variant in params.variants.values()}):
+        seen |= documents.intersection(read_ids(corpora / corpus / "train"))
+    if seen and isinstance(params.tasks[name].source, OfflineTask):
+        raise InputError(
+            f"task {name!r}: {len(seen)} documents of its test rows are in the pretraining split, such as {min(seen)!r};"
+            " run `dvc repro prepare clean` so that both use the same splits"
+        )
+    return len(seen)
+
+
+def _summary(models: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
+    """The figures that `dvc metrics diff` compares."""
+    language = {
+        name: {
+            key: value
+            for key, value in (model.get("test") or model.get("sample") or {}).items()
+            if key.endswith(("perplexity", "bits_per_byte")) and value is not None
+        }
+        for name, model in models.items()
+    }
+    scores = {name: {system: row["mean"] for system, row in task["rows"].items()} for name, task in results.items()}
+    return {"language_models": language, "tasks": scores}
+
+
+def _table(path: Path, task: Task) -> pa.Table:
+    table = pa.concat_tables(read_rows(path, task.kind))
+    if not len(table):
+        raise InputError(f"{path}: no rows")
+    return table
+
+
+def _without_answers(rows: pa.Table, task: Task) -> pa.Table:
+    """What a system may see of test rows."""
+    return rows.drop_columns([_ANSWERS[task.kind]])
+
+
+def _write_predictions(path: Path, predictions: pa.Table, task: Task) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(predictions.cast(PREDICTION_SCHEMAS[task.kind]), path, compression="zstd")
+
+
+def _read_predictions(path: Path, task: Task) -> pa.Table:
+    return pq.read_table(path, schema=PREDICTION_SCHEMAS[task.kind])
+
+
+def _round(value: Any) -> Any:
+    if isinstance(value, float):
+        return round(value, _DIGITS)
+    if isinstance(value, Mapping):
+        return {key: _round(item) for key, item in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, str):
+        return [_round(item) for item in value]
+    return value

@@ -1,0 +1,350 @@
+"""The stage `evaluate`, with a family and predictors that answer as told."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from stemma.config import Params, Settings, load_params, parse_settings
+from stemma.errors import InputError, SettingsError
+from stemma.families import FAMILIES
+from stemma.families.base import Family
+from stemma.files import digest_tree
+from stemma.progress import NullProgress
+from stemma.protocols import Scores
+from stemma.stages import evaluate
+from stemma.tasks.base import PREDICTION_SCHEMAS, ROW_SCHEMAS
+from stemma.tasks.metrics import score
+
+ROOT = Path(__file__).resolve().parents[3]
+LABELS = {"order": ["bad", "good"], "cloze": [], "names": ["O", "B-PER", "I-PER"]}
+NUM_TEST = 40
+
+
+@dataclass(frozen=True)
+class Uniform:
+    """Every token is one of as many as the folder's file says."""
+
+    choices: int
+    pseudo: bool
+
+    def score(self, sentences: Sequence[str]) -> Scores:
+        tokens = np.array([len(sentence.split()) + 1 for sentence in sentences])
+        return Scores(nats=tokens * np.log(self.choices), num_predictions=tokens, num_unknown=np.zeros_like(tokens))
+
+
+def load_uniform(folder: Path) -> Uniform:
+    return Uniform(**json.loads((folder / "model.json").read_text()))
+
+
+def example(task: str, number: int) -> dict[str, Any]:
+    """A row of which what is right follows from its number."""
+    row: dict[str, Any] = {"id": f"{task}-{number}", "document": f"document-{number}"}
+    if task == "order":
+        text = f"word{number % 7} of line {number}"
+        return row | {"text": text, "text_pair": None, "label": LABELS["order"][number % 3 == 0]}
+    if task == "cloze":
+        context = f"Some say that Ada{number} met Bob{number} there."
+        return row | {
+            "context": context,
+            "question": f"Who met Bob{number}?",
+            "answers": [{"text": f"Ada{number}", "start": 14}],
+        }
+    return row | {"tokens": ["Ada", f"name{number}", "sleeps"], "tags": ["B-PER", "I-PER", "O"]}
+
+
+class Answering:
+    """Right on a share of the rows, another one for each model; what it is given has no answers in it."""
+
+    def __init__(self, folder: Path) -> None:
+        settings = json.loads((folder / "model.json").read_text())
+        self.task, self.share, self.seed = settings["task"], settings["share"], settings["seed"]
+
+    def predict(self, rows: pa.Table) -> pa.Table:
+        assert not {"label", "answers", "tags"} & set(rows.column_names)
+        return pa.Table.from_pylist([self._answer(i) for i in rows["id"].to_pylist()], schema=self._schema())
+
+    def _schema(self) -> pa.Schema:
+        kind = {"order": "classification", "cloze": "span", "names": "tagging"}
+        return PREDICTION_SCHEMAS[kind[self.task]]  # type: ignore[index]
+
+    def _answer(self, row_id: str) -> dict[str, Any]:
+        number = int(row_id.rsplit("-", 1)[1])
+        row = example(self.task, number)
+        right = (number * 17 + self.seed * 5) % 20 < self.share * 20
+        if self.task == "order":
+            label = row["label"] if right else next(name for name in LABELS["order"] if name != row["label"])
+            return {"id": row_id, "label": label, "probabilities": [0.5, 0.5]}
+        if self.task == "cloze":
+            text = row["answers"][0]["text"] if right else "Some"
+            return {"id": row_id, "text": text, "start": 0, "end": 0, "score": 1.0}
+        return {"id": row_id, "tags": row["tags"] if right else ["O"] * 3}
+
+
+def no_pretraining(_: object) -> dict[str, float]:
+    raise NotImplementedError
+
+
+UNIFORM = Family(
+    name="uniform",
+    params=Settings,
+    pretrain=no_pretraining,
+    load_encoder=None,
+    load_tuned=None,
+    load_scorer=load_uniform,
+)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def family() -> Iterator[None]:
+    module = ModuleType("uniform_family")
+    module.FAMILY = UNIFORM  # type: ignore[attr-defined]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "uniform_family", module)
+        patch.setitem(FAMILIES, "uniform", "uniform_family:FAMILY")
+        patch.setattr(evaluate, "load_predictor", Answering)
+        yield
+
+
+def settings(**changes: Any) -> Params:
+    """The project's settings with the variants and tasks of this test."""
+    values = load_params(ROOT / "params.yaml").model_dump()
+    corpus = next(iter(values["corpora"]))
+    source = {"kind": "offline", "recipe": "word-order", "corpus": corpus, "examples": {"train": 1}}
+    kinds = {"order": ("classification", "matthews"), "cloze": ("span", "f1"), "names": ("tagging", "entity_f1")}
+    values["families"] = {"uniform": {}}
+    values["variants"] = {
+        name: {"family": "uniform", "corpus": corpus, "tokenizer": next(iter(values["tokenizers"]))}
+        for name in ("better", "worse")
+    }
+    values["tasks"] = {
+        name: {"kind": kind, "source": source, "labels": LABELS[name], "metric": metric, "max_length": 8}
+        for name, (kind, metric) in kinds.items()
+    }
+    values["pairs"] = {
+        f"{variant}-{task}": {"variant": variant, "family": "uniform", "task": task}
+        for variant in values["variants"]
+        for task in kinds
+    }
+    values["evaluation"] = values["evaluation"] | {"bootstrap_draws": 200, "pseudo_perplexity_sentences": 5}
+    values["release"]["floors"] = {}
+    return parse_settings(Params, values | changes, "test")
+
+
+@dataclass(frozen=True)
+class Project:
+    """Inputs of the stage, on disk."""
+
+    root: Path
+    params: Params
+
+    def run(self, params: Params | None = None, progress: Any = None) -> dict[str, Any]:
+        evaluate.run(
+            params or self.params,
+            progress or NullProgress(),
+            corpora=self.root / "clean",
+            tasks=self.root / "tasks",
+            pretrained=self.root / "pretrained",
+            finetuned=self.root / "finetuned",
+            out=self.root / "report",
+            predictions=self.root / "predictions",
+        )
+        metrics: dict[str, Any] = json.loads((self.root / "report" / "metrics.json").read_text())
+        return metrics
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return write_project(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Project, dict[str, Any]]:
+    """A project that the stage has run in, to be looked at only."""
+    project = write_project(tmp_path_factory.mktemp("measured"))
+    return project, project.run()
+
+
+def write_project(tmp_path: Path) -> Project:
+    params = settings()
+    corpus = next(iter(params.variants.values())).corpus
+    for split, first in (("train", 1000), ("test", 0)):
+        documents = [
+            {"id": f"document-{i}", "source": "s", "sentences": ["a b c", "d é"]} for i in range(first, first + 9)
+        ]
+        write(tmp_path / "clean" / corpus / split / "part-00000.parquet", pa.Table.from_pylist(documents))
+    for name, task in params.tasks.items():
+        for split, numbers in (("train", range(1000, 1060)), ("test", range(NUM_TEST))):
+            table = pa.Table.from_pylist([example(name, i) for i in numbers], schema=ROW_SCHEMAS[task.kind])
+            write(tmp_path / "tasks" / name / f"{split}.parquet", table)
+    for variant, choices, pseudo in (("better", 8, False), ("worse", 16, True)):
+        folder = tmp_path / "pretrained" / variant
+        folder.mkdir(parents=True)
+        (folder / "model.json").write_text(json.dumps({"choices": choices, "pseudo": pseudo}))
+        (folder / "curve.csv").write_text("step,loss\n1,2.5\n")
+    for pair_name, pair in params.pairs.items():
+        folder = tmp_path / "finetuned" / pair_name
+        share = 0.9 if pair.variant == "better" else 0.4
+        for seed in (1, 2, 3):
+            (folder / f"seed-{seed}").mkdir(parents=True)
+            (folder / f"seed-{seed}" / "model.json").write_text(
+                json.dumps({"task": pair.task, "share": share, "seed": seed})
+            )
+        (folder / "curve.csv").write_text("seed,epoch,step,loss,score\n1,1,10,0.5,0.25\n2,1,10,0.5,0.75\n")
+    return Project(tmp_path, params)
+
+
+def write(path: Path, table: pa.Table) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, path)
+
+
+def test_language_models(measured):
+    models = measured[1]["language_models"]
+    sample = {"sentences": 5, "impossible_sentences": 0, "unknown_rate": 0.0}
+    assert models["better"]["likelihood"] == "exact"
+    assert models["better"]["test"] == {
+        "sentences": 18,
+        "tokens": 9 * (4 + 3),
+        "bytes": 9 * (5 + 4),
+        "impossible_sentences": 0,
+        "unknown_rate": 0.0,
+        "perplexity": 8.0,
+        "bits_per_byte": pytest.approx(7 * 3 / 9, abs=1e-6),
+    }
+    assert models["worse"]["likelihood"] == "pseudo"
+    assert "test" not in models["worse"]
+    assert models["worse"]["sample"].items() >= {**sample, "pseudo_perplexity": 16.0}.items()
+    assert models["better"]["sample"].items() >= {**sample, "perplexity": 8.0}.items()
+    assert models["better"]["sample"]["tokens"] == models["worse"]["sample"]["tokens"]  # the same sentences
+
+
+def test_tasks_have_a_row_for_every_system(measured):
+    tasks = measured[1]["tasks"]
+    assert tasks["order"]["order"] == ["chance", "majority", "bag-of-words", "better", "worse"]
+    assert tasks["names"]["order"] == ["chance", "majority", "memory", "bag-of-words", "better", "worse"]
+    for task in tasks.values():
+        assert task["n"] == NUM_TEST
+        assert set(task["rows"]) == set(task["order"])
+        assert task["test_documents_in_pretraining"] == 0
+        for row in task["rows"].values():
+            assert row["low"] <= row["mean"] <= row["high"]
+        assert [len(task["rows"][name]["seeds"]) for name in ("majority", "better")] == [1, 3]
+    assert tasks["cloze"]["rows"]["better"]["also"].keys() == {"em"}
+
+
+def test_variants_are_compared_pairwise(measured):
+    for task in measured[1]["tasks"].values():
+        first = task["comparisons"][0]
+        assert (first["first"], first["second"]) == ("better", "worse")
+        expected = task["rows"]["better"]["mean"] - task["rows"]["worse"]["mean"]
+        assert first["difference"] == pytest.approx(expected, abs=2e-6)
+        assert first["excludes_zero"]
+        assert len(first["mcnemar"]) == 3
+
+
+def test_stored_predictions_give_the_reported_scores(measured):
+    project, tasks = measured[0], measured[1]["tasks"]
+    for name, task in project.params.tasks.items():
+        test = pq.read_table(project.root / "tasks" / name / "test.parquet", schema=ROW_SCHEMAS[task.kind])
+        for system, seed, place in (("better", 2, 1), ("worse", 3, 2), ("majority", 0, 0), ("bag-of-words", 0, 0)):
+            path = project.root / "predictions" / f"{system}-{name}" / f"seed-{seed}.parquet"
+            stored = pq.read_table(path)
+            assert stored.schema.equals(PREDICTION_SCHEMAS[task.kind])
+            again = score(task.kind, test, stored, task.labels)[task.metric]
+            assert tasks[name]["rows"][system]["seeds"][place] == pytest.approx(again, abs=1e-6)
+
+
+def test_the_report_has_a_summary_tables_and_plots(measured):
+    project, metrics = measured
+    report = project.root / "report"
+    summary = json.loads((report / "summary.json").read_text())
+    assert summary["tasks"]["cloze"]["better"] == metrics["tasks"]["cloze"]["rows"]["better"]["mean"]
+    assert summary["language_models"]["better"].keys() == {"perplexity", "bits_per_byte"}
+    assert summary["language_models"]["worse"].keys() == {"pseudo_perplexity", "pseudo_bits_per_byte"}
+    assert (report / "plots" / "pretraining.csv").read_text() == "variant,step,loss\nbetter,1,2.5\nworse,1,2.5\n"
+    assert "cloze,better,1,0.5\n" in (report / "plots" / "finetuning.csv").read_text()
+    assert len((report / "plots" / "scores.csv").read_text().splitlines()) == 1 + 5 + 5 + 6
+    assert "| better |" in (report / "results.md").read_text()
+
+
+def test_twice_gives_the_same_bytes_and_no_trace_of_where(project):
+    project.run()
+    folders = [project.root / "report", project.root / "predictions"]
+    first = digest_tree(folders)
+    project.run()
+    assert digest_tree(folders) == first
+    for file in (project.root / "report").rglob("*"):
+        assert file.is_dir() or str(project.root) not in file.read_text()
+
+
+def test_progress_is_told_of_every_part(project):
+    class Recorder(NullProgress):
+        def __init__(self) -> None:
+            self.parts: dict[str, tuple[int | None, int]] = {}
+
+        def start(self, what: str, total: int | None, unit: str) -> None:  # noqa: ARG002
+            self.now, self.total = what, total
+
+        def update(self, done: int, values: Any = None) -> None:  # noqa: ARG002
+            self.parts[self.now] = (self.total, done)
+
+    recorder = Recorder()
+    project.run(progress=recorder)
+    assert recorder.parts["better-order on test rows"] == (3 * NUM_TEST, 3 * NUM_TEST)
+    assert recorder.parts["better on test text"] == (18, 18)
+    assert all(total == done for total, done in recorder.parts.values())
+
+
+def test_a_test_document_in_the_pretraining_split_stops_an_offline_task(project):
+    corpus = next(iter(project.params.variants.values())).corpus
+    documents = [{"id": "document-3", "source": "s", "sentences": ["x"]}]
+    write(project.root / "clean" / corpus / "train" / "part-00001.parquet", pa.Table.from_pylist(documents))
+    with pytest.raises(
+        InputError, match=r"1 documents of its test rows are in the pretraining split, such as 'document-3'"
+    ):
+        project.run()
+    assert not (project.root / "report").exists()
+    values = project.params.model_dump()
+    for task in values["tasks"].values():
+        task["source"] = {"kind": "files", "format": "jsonl", "files": {}}
+    metrics = project.run(parse_settings(Params, values, "test"))
+    assert metrics["tasks"]["order"]["test_documents_in_pretraining"] == 1
+
+
+def test_missing_models_and_unequal_seeds_are_named(project):
+    folder = project.root / "finetuned" / "worse-order"
+    (folder / "seed-3").rename(folder / "seed-4")
+    with pytest.raises(InputError, match=r"worse-order has seeds \[1, 2, 4\] and better-order has \[1, 2, 3\]"):
+        project.run()
+    for seed in (1, 2, 4):
+        (folder / f"seed-{seed}").rename(folder / f"other-{seed}")
+    with pytest.raises(
+        InputError, match=r"worse-order: no fine-tuned models there; run `dvc repro finetune@worse-order`"
+    ):
+        project.run()
+
+
+def test_a_variant_may_not_be_named_like_a_baseline(project):
+    values = project.params.model_dump()
+    values["variants"]["majority"] = values["variants"].pop("better")
+    values["pairs"] = {"majority-order": {"variant": "majority", "family": "uniform", "task": "order"}}
+    (project.root / "pretrained" / "better").rename(project.root / "pretrained" / "majority")
+    (project.root / "finetuned" / "better-order").rename(project.root / "finetuned" / "majority-order")
+    with pytest.raises(SettingsError, match=r"variants\.majority: a baseline has this name"):
+        project.run(parse_settings(Params, values, "test"))
+
+
+def test_a_family_without_a_likelihood_says_so(project, monkeypatch):
+    module = sys.modules["uniform_family"]
+    monkeypatch.setattr(module, "FAMILY", replace(UNIFORM, load_scorer=None))
+    metrics = project.run()
+    assert metrics["language_models"]["better"] == {"family": "uniform", "likelihood": "none"}
