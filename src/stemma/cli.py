@@ -95,8 +95,8 @@ def tokenize(name: Name, *, corpus: In, tokenizer: In, out: Out) -> None:
     """Turn a corpus into a memory-mapped token store."""
     from stemma.stages import tokenize as stage
 
-    with _stage(f"tokenize@{name}") as (params, progress):
-        stage.run(name, params, progress, corpus=corpus, tokenizer=tokenizer, out=out)
+    with _stage(f"tokenize@{name}") as (_, progress):
+        stage.run(progress, corpus=corpus, tokenizer=tokenizer, out=out)
 
 
 @app.command(rich_help_panel=STAGES)

@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from stemma.data.string_columns import string_array, string_list_array
 from stemma.errors import InputError
 
 __all__ = [
@@ -64,7 +65,7 @@ def document_row(document: Document, source: str, licence: str) -> dict[str, str
 class RowGroupWriter:
     """Writes rows into `<stem>-00000.parquet`, `<stem>-00001.parquet`, … of a folder, a row group at a time.
 
-    Even without rows there is a first file, so that a reader finds the schema.
+    Columns are strings or lists of strings. Even without rows there is a first file, so that a reader finds the schema.
     """
 
     def __init__(self, folder: Path, stem: str, schema: pa.Schema, *, bytes_per_file: int = BYTES_PER_FILE) -> None:
@@ -104,7 +105,8 @@ class RowGroupWriter:
             self._writer = pq.ParquetWriter(path, self._schema, compression="zstd", use_dictionary=False)
             self._num_files += 1
         if self._rows:
-            self._writer.write_table(pa.Table.from_pylist(self._rows, schema=self._schema))
+            columns = [_column([row[field.name] for row in self._rows], field.type) for field in self._schema]
+            self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
         self._in_file += self._buffered
         self._rows, self._buffered = [], 0
         if self._in_file >= self._bytes_per_file:
@@ -146,6 +148,10 @@ def read_documents(folder: Path, columns: Sequence[str] | None = None) -> Iterat
 def count_documents(folder: Path) -> int:
     """How many rows a corpus folder holds, from the files' footers alone."""
     return sum(pq.read_metadata(path).num_rows for path in parquet_files(folder))
+
+
+def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
+    return string_array(values) if kind == pa.string() else string_list_array(values)
 
 
 def _describe(schema: pa.Schema) -> str:

@@ -1,0 +1,122 @@
+"""Tokenizers of the project: learned from counted words, saved as `transformers` loads them.
+
+Both kinds normalise and split as BERT does and share the first ids, so that every token store means the same by them. The
+word kind keeps accents, which tell words apart; WordPiece drops them with the case, as BERT does.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Final
+
+from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
+
+from stemma import config
+from stemma.errors import InputError, SettingsError
+from stemma.files import canonical_json, write_text
+from stemma.text.word_counts import MAX_WORD_CHARACTERS, WordCount
+from stemma.text.wordpiece import PREFIX, learn_wordpieces
+
+__all__ = [
+    "SPECIAL_TOKENS",
+    "UNKNOWN_ID",
+    "WORD_SPECIAL_TOKENS",
+    "learn_tokenizer",
+    "load_tokenizer",
+    "num_words_to_learn_from",
+    "save_tokenizer",
+    "word_splitter",
+]
+
+SPECIAL_TOKENS: Final = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")  # ids 0 to 4
+WORD_SPECIAL_TOKENS: Final = (*SPECIAL_TOKENS, "<s>", "</s>")  # ids 0 to 6
+UNKNOWN_ID: Final = 1
+MIN_VOCABULARY: Final = 32
+TOKENIZER_FILE: Final = "tokenizer.json"
+CONFIG_FILE: Final = "tokenizer_config.json"
+MAX_TRAINING_WORDS: Final = 250_000  # bounds the trainer's memory; rarer words hardly change what it merges
+
+
+def num_words_to_learn_from(settings: config.Tokenizer) -> int:
+    """How many of the most frequent words matter to a vocabulary."""
+    return max(MAX_TRAINING_WORDS, settings.vocabulary_size)
+
+
+def word_splitter(settings: config.Tokenizer) -> Callable[[str], tuple[str, ...]]:
+    """What a tokenizer of these settings makes of a word before it looks it up."""
+    normalizer, pre_tokenizer = _normalizer(settings), pre_tokenizers.BertPreTokenizer()
+
+    def split(word: str) -> tuple[str, ...]:
+        return tuple(piece for piece, _ in pre_tokenizer.pre_tokenize_str(normalizer.normalize_str(word)))
+
+    return split
+
+
+def learn_tokenizer(words: Sequence[WordCount], settings: config.Tokenizer) -> Tokenizer:
+    """A tokenizer whose vocabulary comes from words by falling count."""
+    if settings.vocabulary_size < MIN_VOCABULARY:
+        raise SettingsError(f"tokenizers: vocabulary_size {settings.vocabulary_size} is below {MIN_VOCABULARY}")
+    if settings.kind == "word":
+        kept = [word for word, count in words if count >= settings.min_frequency]
+        tokens = [*WORD_SPECIAL_TOKENS, *kept][: settings.vocabulary_size]
+        model: models.Model = models.WordLevel(
+            {token: number for number, token in enumerate(tokens)}, unk_token=SPECIAL_TOKENS[UNKNOWN_ID]
+        )
+        return _assemble(model, settings, WORD_SPECIAL_TOKENS)
+    pieces = learn_wordpieces(
+        words[:MAX_TRAINING_WORDS],
+        special_tokens=SPECIAL_TOKENS,
+        vocabulary_size=settings.vocabulary_size,
+        min_frequency=settings.min_frequency,
+    )
+    model = models.WordPiece(
+        pieces,
+        unk_token=SPECIAL_TOKENS[UNKNOWN_ID],
+        continuing_subword_prefix=PREFIX,
+        max_input_chars_per_word=MAX_WORD_CHARACTERS,
+    )
+    tokenizer = _assemble(model, settings, SPECIAL_TOKENS)
+    tokenizer.decoder = decoders.WordPiece(prefix=PREFIX)
+    return tokenizer
+
+
+def save_tokenizer(tokenizer: Tokenizer, settings: config.Tokenizer, folder: Path) -> None:
+    """Write the two files that `AutoTokenizer.from_pretrained` reads."""
+    write_text(folder / TOKENIZER_FILE, tokenizer.to_str(pretty=True) + "\n")
+    names = {"pad_token": 0, "unk_token": 1, "cls_token": 2, "sep_token": 3, "mask_token": 4}
+    if settings.kind == "word":
+        names |= {"bos_token": 5, "eos_token": 6}
+    values = {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "model_input_names": ["input_ids", "token_type_ids", "attention_mask"],
+        "clean_up_tokenization_spaces": False,
+        **{name: WORD_SPECIAL_TOKENS[number] for name, number in names.items()},
+    }
+    write_text(folder / CONFIG_FILE, canonical_json(values))
+
+
+def load_tokenizer(folder: Path) -> Tokenizer:
+    """Read a tokenizer back; words of a text that look like special tokens are words to it."""
+    path = folder / TOKENIZER_FILE
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; run the stage `tokenizer`")
+    tokenizer = Tokenizer.from_file(str(path))
+    tokenizer.encode_special_tokens = True
+    return tokenizer
+
+
+def _normalizer(settings: config.Tokenizer) -> normalizers.Normalizer:
+    strip_accents = settings.lowercase and settings.kind == "wordpiece"
+    return normalizers.BertNormalizer(lowercase=settings.lowercase, strip_accents=strip_accents)
+
+
+def _assemble(model: models.Model, settings: config.Tokenizer, special_tokens: Sequence[str]) -> Tokenizer:
+    tokenizer = Tokenizer(model)
+    tokenizer.normalizer = _normalizer(settings)
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer.add_special_tokens(list(special_tokens))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", special_tokens.index("[CLS]")), ("[SEP]", special_tokens.index("[SEP]"))],
+    )
+    return tokenizer
