@@ -1,0 +1,74 @@
+import random
+from pathlib import Path
+
+from stemma.config import Splits
+from stemma.data.cleaning import CleanedDocument, DocumentPool
+from stemma.data.splits import split_of
+from stemma.data.workspace import Workspace
+from stemma.text.words import find_words
+from tests.toy_corpora import params, texts
+
+SPLITS = Splits(validation=0.2, test=0.2)
+CLEANING = params().cleaning
+
+
+def pooled(
+    folder: Path, documents: dict[str, str], memory: int = 1 << 22
+) -> tuple[list[CleanedDocument], dict[str, int]]:
+    folder.mkdir()
+    with DocumentPool(Workspace(folder, memory), SPLITS, CLEANING) as pool:
+        for key, text in documents.items():
+            pool.add(key, "source", text, find_words(text).hashes)
+        kept = list(pool.documents())
+    return kept, {kind: sum(counts.values()) for kind, counts in pool.duplicates.items()}
+
+
+def ids_of(split: str, count: int) -> list[str]:
+    return [key for key in map(str, range(1000)) if split_of(key, SPLITS) == split][:count]
+
+
+def test_documents_come_back_whole_and_by_split(tmp_path: Path) -> None:
+    documents = dict(zip(map(str, range(40)), texts(40), strict=True))
+    kept, removed = pooled(tmp_path / "a", documents)
+    assert {document.id: document.text for document in kept} == documents
+    assert all(document.split == split_of(document.id, SPLITS) for document in kept)
+    assert [document.split for document in kept] == sorted(
+        (d.split for d in kept), key=["test", "validation", "train"].index
+    )
+    assert removed == {"exact": 0, "near": 0}
+
+
+def test_order_of_arrival_and_memory_change_nothing(tmp_path: Path) -> None:
+    documents = dict(zip(map(str, range(60)), texts(60, sentences=10), strict=True))
+    documents |= {f"copy {key}": documents[key] for key in ("3", "5")}
+    documents |= {f"near {key}": documents[key] + " End." for key in ("7", "11", "13")}
+    shuffled = dict(random.Random(1).sample(list(documents.items()), len(documents)))
+    first, removed = pooled(tmp_path / "a", documents)
+    assert removed == {"exact": 2, "near": 3}
+    assert pooled(tmp_path / "b", shuffled) == (first, removed)
+    assert pooled(tmp_path / "c", documents, memory=1) == (first, removed)
+
+
+def test_of_a_pair_across_splits_the_training_copy_goes(tmp_path: Path) -> None:
+    train, validation, test = (ids_of(split, 2) for split in ("train", "validation", "test"))
+    a, b, c, d = texts(4)
+    documents = {train[0]: a, test[0]: a, train[1]: b, test[1]: b + " Changed.", validation[0]: c, test[0] + "x": d}
+    documents[validation[1]] = a
+    kept, removed = pooled(tmp_path / "a", documents)
+    ids = {document.id for document in kept}
+    assert {test[0], test[1], validation[0]} <= ids
+    assert not {train[0], train[1], validation[1]} & ids
+    assert removed == {"exact": 2, "near": 1}
+
+
+def test_one_id_with_two_texts_has_one_order(tmp_path: Path) -> None:
+    one, two = texts(2)
+
+    def order(folder: Path, *documents: str) -> list[str]:
+        folder.mkdir()
+        with DocumentPool(Workspace(folder, 1 << 20), SPLITS, CLEANING) as pool:
+            for text in documents:
+                pool.add("same", "source", text, find_words(text).hashes)
+            return [document.text for document in pool.documents()]
+
+    assert order(tmp_path / "a", one, two) == order(tmp_path / "b", two, one)
