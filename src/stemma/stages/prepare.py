@@ -1,0 +1,71 @@
+"""Stage `prepare`: each task's splits, from the offline suite, original files or the Hub, as parquet rows."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from stemma.adapters.hub import read_records
+from stemma.config import OfflineTask, Params, Task, TaskFiles, TaskHub
+from stemma.data.input_files import find_inputs
+from stemma.data.splits import SPLITS, Split
+from stemma.errors import SettingsError
+from stemma.files import atomic_dir
+from stemma.progress import Progress
+from stemma.tasks.loaders import check_splits, complete_rows, read_split
+from stemma.tasks.records import convert_record
+from stemma.tasks.storage import SplitFile, row_groups, split_path
+
+__all__ = ["run"]
+
+
+def run(params: Params, progress: Progress, *, corpora: Path, external: Path, out: Path) -> None:
+    """Write every task's splits into its folder of `out`."""
+    for name, task in params.tasks.items():
+        check_splits(name, _split_names(task))
+    with atomic_dir(out) as folder:
+        for name, task in sorted(params.tasks.items()):
+            try:
+                _prepare(name, task, _tables(task, params, corpora, external), folder / name, progress)
+            except SettingsError as error:
+                raise SettingsError(f"params.yaml: tasks.{name}.source: {error}") from None
+
+
+def _prepare(
+    name: str, task: Task, tables: Mapping[Split, Iterable[pa.Table]], folder: Path, progress: Progress
+) -> None:
+    for split in SPLITS:
+        progress.start(f"{name} {split}", None, "rows")
+        with SplitFile(split_path(folder, split), task.kind) as file:
+            for table in tables[split]:
+                file.write(table)
+                progress.update(file.num_rows)
+
+
+def _split_names(task: Task) -> Iterable[str]:
+    match task.source:
+        case OfflineTask(examples=names) | TaskFiles(files=names) | TaskHub(splits=names):
+            return names
+    raise AssertionError(task.source)
+
+
+def _tables(task: Task, params: Params, corpora: Path, external: Path) -> Mapping[Split, Iterable[pa.Table]]:
+    match task.source:
+        case OfflineTask() as source:
+            from stemma.tasks.offline import make_task
+
+            corpus = corpora / source.corpus
+            made = make_task(source.recipe, corpus, params.splits, source.examples, params.seed)
+            return {split: [made[split]] for split in SPLITS}
+        case TaskFiles() as source:
+            files = {split: find_inputs(source.files[split], source.sha256, external) for split in SPLITS}
+            return {split: row_groups(read_split(task, split, files, params.splits), task.kind) for split in SPLITS}
+        case TaskHub() as source:
+            return {split: row_groups(_hub_rows(task, source, split), task.kind) for split in SPLITS}
+
+
+def _hub_rows(task: Task, source: TaskHub, split: Split) -> Iterator[dict[str, object]]:
+    records = read_records(source.dataset, source.config, source.splits[split], source.revision)
+    return complete_rows(
+        (convert_record(record, where, task.kind, source.columns, {}) for where, record in records), split
+    )

@@ -1,0 +1,164 @@
+"""Stage `prepare`: tasks from files and from a local copy of the Hub's layout, and what it refuses."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+from stemma.errors import InputError, SettingsError
+from stemma.files import digest_tree
+from stemma.progress import NullProgress
+from stemma.stages import prepare
+from stemma.tasks.base import ROW_SCHEMAS, SPLITS
+from tests import toy_inputs
+
+
+def run(tasks: dict[str, Any], out: str = "raw/tasks") -> Path:
+    prepare.run(
+        toy_inputs.params(tasks),
+        NullProgress(),
+        corpora=Path("raw/corpora"),
+        external=Path("data/external"),
+        out=Path(out),
+    )
+    return Path(out)
+
+
+@pytest.fixture(autouse=True)
+def _in_own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("data/external").mkdir(parents=True)
+
+
+def write_splits(kind: str, count: int = 5) -> dict[str, list[str]]:
+    files = {}
+    for split in SPLITS:
+        path = Path(f"data/external/{kind}-{split}.jsonl")
+        toy_inputs.write_jsonl(path, toy_inputs.rows(kind, split, count))
+        files[split] = [str(path)]
+    return files
+
+
+@pytest.mark.parametrize("kind", ["classification", "span", "tagging"])
+def test_files_become_rows_of_the_kinds_schema(kind: str) -> None:
+    out = run({"toy": toy_inputs.task(kind, write_splits(kind))})
+    for split in SPLITS:
+        file = pq.ParquetFile(out / f"toy/{split}.parquet")
+        assert file.schema_arrow.equals(ROW_SCHEMAS[kind])  # type: ignore[index]
+        assert file.read().to_pylist() == toy_inputs.rows(kind, split, 5)
+
+
+def test_the_same_files_give_the_same_bytes() -> None:
+    tasks = {"toy": toy_inputs.task("span", write_splits("span"))}
+    assert digest_tree([run(tasks, "one")]) == digest_tree([run(tasks, "two")])
+
+
+def test_rows_lie_in_groups_that_bound_the_memory() -> None:
+    rows = toy_inputs.rows("classification", "train", 9000)
+    files = write_splits("classification")
+    toy_inputs.write_jsonl(Path(files["train"][0]), rows)
+    out = run({"toy": toy_inputs.task("classification", files)})
+    metadata = pq.read_metadata(out / "toy/train.parquet")
+    assert [metadata.row_group(group).num_rows for group in range(metadata.num_row_groups)] == [4000, 4000, 1000]
+
+
+def test_a_file_outside_external_needs_its_checksum_and_must_match_it(tmp_path: Path) -> None:
+    files = write_splits("tagging")
+    outside = tmp_path / "outside.jsonl"
+    outside.write_bytes(Path(files["test"][0]).read_bytes())
+    digest = hashlib.sha256(outside.read_bytes()).hexdigest()
+    files["test"] = [str(outside)]
+    with pytest.raises(InputError, match=rf"outside\.jsonl: lies outside data/external; state its sha256 \({digest}\)"):
+        run({"toy": toy_inputs.task("tagging", files)})
+    with pytest.raises(InputError, match=rf"outside\.jsonl: its sha256 is {digest}, expected {'0' * 64}"):
+        run({"toy": toy_inputs.task("tagging", files, sha256={str(outside): "0" * 64})})
+    assert run({"toy": toy_inputs.task("tagging", files, sha256={str(outside): digest})}).is_dir()
+
+
+def test_data_that_an_environment_variable_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = write_splits("tagging")
+    name = f"$STEMMA_DATA/{Path(files['test'][0]).name}"
+    digest = hashlib.sha256(Path(files["test"][0]).read_bytes()).hexdigest()
+    tasks = {"toy": toy_inputs.task("tagging", {**files, "test": [name]}, sha256={name: digest})}
+    monkeypatch.delenv("STEMMA_DATA", raising=False)
+    with pytest.raises(InputError, match="set STEMMA_DATA"):
+        run(tasks)
+    monkeypatch.setenv("STEMMA_DATA", str(tmp_path / "data/external"))
+    assert run(tasks).is_dir()
+
+
+def test_a_missing_split_is_named_before_anything_is_read() -> None:
+    files = {"train": ["data/external/none.jsonl"]}
+    with pytest.raises(SettingsError, match=r"^params\.yaml: tasks\.toy\.source: no validation and no test split"):
+        run({"toy": toy_inputs.task("tagging", files)})
+
+
+def test_a_setting_that_cannot_be_is_named_with_its_task() -> None:
+    with pytest.raises(
+        SettingsError, match=r"^params\.yaml: tasks\.toy\.source: format 'conll' does not hold span tasks"
+    ):
+        run({"toy": toy_inputs.task("span", write_splits("span"), layout="conll")})
+
+
+def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
+    files = write_splits("span")
+    out = run({"toy": toy_inputs.task("span", files)})
+    before = digest_tree([out])
+    Path(files["test"][0]).write_text("{\n")
+    with pytest.raises(InputError, match=r"^data/external/span-test\.jsonl:1: not valid JSON"):
+        run({"toy": toy_inputs.task("span", files)})
+    assert digest_tree([out]) == before
+    assert [path.name for path in Path("raw").iterdir()] == ["tasks"]
+
+
+HUB = {"kind": "hub", "dataset": "local", "revision": "main", "splits": {split: split for split in SPLITS}}
+
+
+def test_a_local_copy_of_the_hubs_layout_gives_labels_by_name() -> None:
+    import datasets
+
+    label = datasets.ClassLabel(names=["bad", "good"])
+    features = datasets.Features({"sentence": datasets.Value("string"), "grade": label})
+    for split in SPLITS:
+        rows = datasets.Dataset.from_dict(
+            {"sentence": [f"{split} a", f"{split} b"], "grade": [0, 1]}, features=features
+        )
+        rows.to_parquet(f"local/{split}-00000-of-00001.parquet")
+    source = {**HUB, "columns": {"text": "sentence", "label": "grade"}}
+    out = run({"toy": {**toy_inputs.task("classification"), "source": source}})
+    assert pq.read_table(out / "toy/test.parquet").to_pylist() == [
+        {"id": "test-0", "document": "", "text": "test a", "text_pair": None, "label": "bad"},
+        {"id": "test-1", "document": "", "text": "test b", "text_pair": None, "label": "good"},
+    ]
+    source = {**HUB, "columns": {"text": "sentence", "label": "grade"}, "splits": {**HUB["splits"], "test": "dev"}}  # type: ignore[dict-item]
+    with pytest.raises(InputError, match=r"^local@main dev: can't be loaded: Bad split: dev"):
+        run({"toy": {**toy_inputs.task("classification"), "source": source}})
+
+
+def test_columns_that_the_hub_does_not_have_are_named() -> None:
+    for split in SPLITS:
+        toy_inputs.write_jsonl(Path(f"local/{split}.jsonl"), [{"sentence": "a", "label": "good"}])
+    source = {**HUB, "columns": {"text": "words"}}
+    with pytest.raises(InputError, match=r"local@main train: row 0: no 'words' for 'text'; there are label, sentence"):
+        run({"toy": {**toy_inputs.task("classification"), "source": source}})
+
+
+def test_hub_spans_come_with_answers_as_lists() -> None:
+    record = {
+        "id": "q",
+        "title": "t",
+        "context": "ab",
+        "question": "?",
+        "answers": {"text": ["b"], "answer_start": [1]},
+    }
+    for split in SPLITS:
+        Path("local").mkdir(exist_ok=True)
+        Path(f"local/{split}.json").write_text(json.dumps(record))
+    out = run({"toy": {**toy_inputs.task("span"), "source": {**HUB, "columns": {"document": "title"}}}})
+    rows = pq.read_table(out / "toy/train.parquet").to_pylist()
+    assert rows == [
+        {"id": "q", "document": "t", "context": "ab", "question": "?", "answers": [{"text": "b", "start": 1}]}
+    ]
