@@ -8,18 +8,16 @@ merged block by block. What comes out depends on neither the memory nor the thre
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from stemma.data.record_runs import MIN_RECORDS, Array, Columns, Run, Spool, merge_runs
+
 __all__ = ["Columns", "RecordSorter", "sort_order"]
 
-Array = npt.NDArray[Any]
-Columns = tuple[Array, ...]
-
 _WORD = 64
-_MIN_RECORDS = 64
+_MERGED_AT_ONCE = 16
 
 
 class RecordSorter:
@@ -45,10 +43,11 @@ class RecordSorter:
         self._added = [np.dtype(np.uint64)] * len(widths) + [np.dtype(value) for value in values]
         self._kept = [*self._added, np.dtype(np.uint64)] if tally else self._added
         in_flight = threads + 1 if threads > 1 else 1  # chunks being sorted, and the one being filled
-        self._capacity = max(_MIN_RECORDS, memory // (in_flight * self._record_bytes()))
+        self._capacity = max(MIN_RECORDS, memory // (in_flight * self._record_bytes()))
         self._buffer: Columns = ()
         self._filled = 0
-        self._runs: list[Future[_Run]] = []
+        self._spool: Spool | None = None
+        self._runs: list[Future[range]] = []
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
         self._in_flight = in_flight
 
@@ -69,20 +68,21 @@ class RecordSorter:
     def blocks(self) -> Iterator[Columns]:
         """Give the records back in order, once; the scratch files are gone afterwards."""
         try:
-            if not self._runs:
+            if self._spool is None:
                 yield from self._only_chunk()
                 return
             if self._filled:
                 self._close_chunk()
             self._buffer = ()
             runs = [run.result() for run in self._runs]
-            for merged in _merge(runs, self._memory // (2 * self._record_bytes()), len(self._widths)):
-                yield self._in_order(merged)
-            for run in runs:
-                run.remove()
+            while len(runs) > _MERGED_AT_ONCE:
+                runs = self._merge_some(runs)
+            yield from self._merge(self._spool, runs)
         finally:
             if self._pool is not None:
                 self._pool.shutdown()
+            if self._spool is not None:
+                self._spool.close()
 
     def _only_chunk(self) -> Iterator[Columns]:
         """Without a single full chunk nothing goes to disk."""
@@ -94,21 +94,32 @@ class RecordSorter:
     def _close_chunk(self) -> None:
         chunk = tuple(column[: self._filled] for column in self._buffer)
         self._buffer, self._filled = (), 0
-        path = self._folder / f"run-{len(self._runs):05d}"
+        self._spool = self._spool or Spool(self._folder, self._kept)
         if self._pool is None:
-            future: Future[_Run] = Future()
-            future.set_result(self._write_run(path, chunk))
+            future: Future[range] = Future()
+            future.set_result(self._spool.append(self._in_order(chunk)))
             self._runs.append(future)
             return
         if len(self._runs) >= self._in_flight - 1:
             self._runs[1 - self._in_flight].result()  # wait for the oldest: memory holds no more chunks than planned
-        self._runs.append(self._pool.submit(self._write_run, path, chunk))
+        spool = self._spool
+        self._runs.append(self._pool.submit(lambda: spool.append(self._in_order(chunk))))
 
-    def _write_run(self, path: Path, chunk: Columns) -> "_Run":
-        records = self._in_order(chunk)
-        run = _Run(path, [np.dtype(column.dtype) for column in records], len(records[0]))
-        run.write(records)
-        return run
+    def _merge_some(self, runs: list[range]) -> list[range]:
+        """Fewer, longer runs: of very many at once, too little of each would fit into memory."""
+        before, self._spool = self._spool, Spool(self._folder, self._kept)
+        assert before is not None
+        merged = []
+        for first in range(0, len(runs), _MERGED_AT_ONCE):
+            places = [self._spool.append(block) for block in self._merge(before, runs[first : first + _MERGED_AT_ONCE])]
+            merged.append(range(places[0].start, places[-1].stop))
+        before.close()
+        return merged
+
+    def _merge(self, spool: Spool, runs: Sequence[range]) -> Iterator[Columns]:
+        capacity = self._memory // (2 * self._record_bytes())
+        for block in merge_runs([Run(spool, run) for run in runs], capacity, len(self._widths)):
+            yield self._in_order(block)
 
     def _in_order(self, records: Columns) -> Columns:
         if self._tally and len(records) == 1:  # bare keys of one column: the fastest sort there is
@@ -153,70 +164,6 @@ def sort_order(keys: Columns, widths: Sequence[int]) -> npt.NDArray[np.int64]:
             ranks = np.zeros(size, np.uint64)
             np.cumsum(packed[1:] != packed[:-1], out=ranks[1:])
     return order
-
-
-class _Run:
-    """Sorted records on disk, a file a column, read from the front."""
-
-    def __init__(self, path: Path, dtypes: list[np.dtype[Any]], size: int) -> None:
-        self._paths = [path.with_name(f"{path.name}.{index}") for index in range(len(dtypes))]
-        self._dtypes, self._size, self._read = dtypes, size, 0
-        self._block: Columns = ()
-
-    def write(self, records: Columns) -> None:
-        for path, column in zip(self._paths, records, strict=True):
-            column.tofile(path)
-
-    def remove(self) -> None:
-        for path in self._paths:
-            path.unlink()
-
-    def fill(self, count: int) -> bool:
-        """Make sure that there are records to take; false when the run is at its end."""
-        if not self._block or not len(self._block[0]):
-            count = min(count, self._size - self._read)
-            self._block = tuple(
-                np.fromfile(path, dtype, count, offset=self._read * dtype.itemsize)
-                for path, dtype in zip(self._paths, self._dtypes, strict=True)
-            )
-            self._read += count
-        return len(self._block[0]) > 0
-
-    def bound(self, num_keys: int) -> tuple[int, ...] | None:
-        """The key up to which this run can be merged before more of it must be read; none when all of it is here."""
-        if self._read == self._size:
-            return None
-        return tuple(int(column[-1]) for column in self._block[:num_keys])
-
-    def take(self, bound: tuple[int, ...] | None) -> Columns:
-        """Remove and return the records up to and with the key `bound`."""
-        count = len(self._block[0]) if bound is None else _count_up_to(self._block, bound)
-        taken = tuple(column[:count] for column in self._block)
-        self._block = tuple(column[count:] for column in self._block)
-        return taken
-
-
-def _merge(runs: list[_Run], capacity: int, num_keys: int) -> Iterator[Columns]:
-    """Blocks that together hold all records; no key of a block is greater than one of the next."""
-    count = max(_MIN_RECORDS, capacity // len(runs))
-    runs = [run for run in runs if run.fill(count)]
-    while runs:
-        bounds = [bound for run in runs if (bound := run.bound(num_keys)) is not None]
-        bound = min(bounds) if bounds else None
-        pieces = [run.take(bound) for run in runs]
-        yield tuple(np.concatenate(columns) for columns in zip(*pieces, strict=True))
-        runs = [run for run in runs if run.fill(count)]
-
-
-def _count_up_to(columns: Columns, bound: tuple[int, ...]) -> int:
-    """How many of the sorted rows have a key that is not greater than `bound`."""
-    first, last = 0, len(columns[0])
-    for column, value in zip(columns, bound, strict=False):
-        piece = column[first:last]
-        key = np.uint64(value)
-        last = first + int(np.searchsorted(piece, key, side="right"))
-        first = first + int(np.searchsorted(piece, key, side="left"))
-    return last
 
 
 def _tally_sorted(keys: Columns, counts: Array | None) -> Columns:
