@@ -1,0 +1,125 @@
+"""Token windows: what an n-gram model counts and what it looks up.
+
+A sentence is read as `<s> w1 … wn </s>`, with one `<s>` and nothing before it. Every token has one window: itself and the
+tokens before it, as far as the sentence goes.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from stemma.data.record_sort import Columns
+
+__all__ = ["Flags", "Ids", "Packing", "SentenceBlock", "Symbols", "cut", "pad", "windows"]
+
+Ids = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+SentenceBlock = tuple[
+    npt.NDArray[Any], npt.NDArray[np.int64]
+]  # token ids of whole sentences; where each begins, and the end
+
+
+@dataclass(frozen=True, kw_only=True)
+class Symbols:
+    """The ids of a vocabulary, and those of them that mean something to an n-gram model."""
+
+    size: int
+    begin: int  # <s>: a context only
+    end: int  # </s>: a prediction only
+    unknown: int
+    silent: tuple[int, ...]  # never predicted: <s>, padding and the like
+
+    @property
+    def events(self) -> Flags:
+        """Which ids can be predicted: what probabilities sum to 1 over."""
+        flags = np.ones(self.size, bool)
+        flags[list(self.silent)] = False
+        return flags
+
+    def readable(self, ids: npt.NDArray[Any]) -> Ids:
+        """Ids of text, in which whatever text can't hold (padding, a spelt-out `<s>`) is an unknown word."""
+        result = ids.astype(np.int64)
+        allowed = self.events
+        allowed[self.end] = False
+        result[~allowed[result]] = self.unknown
+        return result
+
+
+@dataclass(frozen=True)
+class Packing:
+    """How `length` ids (0 to `largest`) are laid into `uint64` columns: as many as fit in each, the first on top."""
+
+    length: int
+    largest: int
+
+    @property
+    def bits(self) -> int:
+        """Bits an id."""
+        return self.largest.bit_length()
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Bits used of each column."""
+        each = 64 // self.bits
+        return tuple(self.bits * min(each, self.length - start) for start in range(0, self.length, each))
+
+    def pack(self, digits: list[Ids]) -> Columns:
+        """Columns of packed ids; rows compare as the rows of `digits` do."""
+        each = 64 // self.bits
+        columns = []
+        for start in range(0, self.length, each):
+            packed = digits[start].astype(np.uint64)
+            for digit in digits[start + 1 : start + each]:
+                packed <<= np.uint64(self.bits)
+                packed |= digit.astype(np.uint64)
+            columns.append(packed)
+        return tuple(columns)
+
+    def unpack(self, columns: Columns) -> list[Ids]:
+        """The ids again."""
+        mask = np.uint64((1 << self.bits) - 1)
+        return [
+            ((column >> np.uint64(shift)) & mask).astype(np.int64)
+            for column, width in zip(columns, self.widths, strict=True)
+            for shift in range(width - self.bits, -1, -self.bits)
+        ]
+
+
+def pad(ids: Ids, offsets: npt.NDArray[np.int64], symbols: Symbols) -> tuple[Ids, npt.NDArray[np.int64]]:
+    """Put `<s>` and `</s>` around each sentence; also where each `<s>` is."""
+    lengths = np.diff(offsets)
+    starts = offsets[:-1] - offsets[0] + 2 * np.arange(len(lengths))
+    padded = np.empty(len(ids) + 2 * len(lengths), np.int64)
+    is_text = np.ones(len(padded), bool)
+    is_text[starts] = is_text[starts + lengths + 1] = False
+    padded[is_text] = ids
+    padded[starts] = symbols.begin
+    padded[starts + lengths + 1] = symbols.end
+    return padded, starts
+
+
+def windows(padded: Ids, starts: npt.NDArray[np.int64], order: int, nothing: int) -> list[Ids]:
+    """For each token itself, the one before it, …: `order` columns, with `nothing` before a sentence's begin."""
+    columns = [padded]
+    before_begin = starts
+    for distance in range(1, order):
+        column = np.empty_like(padded)
+        column[distance:] = padded[:-distance]
+        before_begin = np.concatenate([before_begin, starts + distance - 1])
+        column[before_begin[before_begin < len(padded)]] = nothing
+        columns.append(column)
+    return columns
+
+
+def cut(blocks: Iterable[SentenceBlock], max_tokens: int) -> Iterator[SentenceBlock]:
+    """Cut blocks at sentence ends, so that none has many more tokens than asked for."""
+    for ids, offsets in blocks:
+        first = 0
+        while first < len(offsets) - 1:
+            last = int(np.searchsorted(offsets, offsets[first] + max_tokens, side="right")) - 1
+            last = min(max(last, first + 1), len(offsets) - 1, first + max_tokens)
+            yield ids[offsets[first] : offsets[last]], offsets[first : last + 1]
+            first = last
