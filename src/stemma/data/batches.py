@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from stemma.errors import TrainingError
 
-__all__ = ["Place", "Ragged", "Shuffler", "pad_rows", "round_up", "uniform"]
+__all__ = ["Place", "Ragged", "Shuffler", "pad_rows", "round_up", "slice_indices", "uniform"]
 
 Ints = npt.NDArray[np.integer[Any]]
 _BATCHES_PER_GROUP: Final = 64  # examples are sorted by length among this many batches
@@ -79,6 +79,19 @@ class Ragged:
         values = np.concatenate([np.asarray(row, dtype) for row in rows]) if rows else np.zeros(0, dtype)
         return cls(values, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]))
 
+    @classmethod
+    def concatenate(cls, parts: list["Ragged"]) -> "Ragged":
+        """The rows of all parts."""
+        lengths = np.concatenate([part.lengths for part in parts])
+        values = np.concatenate([part.values for part in parts])
+        return cls(values, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]))
+
+    def take(self, rows: Ints) -> "Ragged":
+        """Some rows, in the order given."""
+        lengths = self.lengths[rows]
+        values = self.values[slice_indices(self.offsets[rows], lengths)]
+        return Ragged(values, np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)]))
+
     def __len__(self) -> int:
         return len(self.offsets) - 1
 
@@ -101,6 +114,12 @@ def pad_rows(values: Ints, starts: Ints, lengths: Ints, fill: int, width: int | 
     result = np.full(inside.shape, fill, np.int64)
     result[inside] = values[(np.asarray(starts)[:, None] + columns)[inside]]
     return result
+
+
+def slice_indices(starts: Ints, lengths: Ints) -> npt.NDArray[np.int64]:
+    """The positions that some slices of a flat array cover, end to end."""
+    before = np.cumsum(lengths) - lengths
+    return np.repeat(starts - before, lengths) + np.arange(int(np.sum(lengths)))
 
 
 def round_up(width: int) -> int:

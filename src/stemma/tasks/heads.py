@@ -1,0 +1,183 @@
+"""What a task's head is trained for, and how its logits become answers (Devlin et al. 2019, section 4).
+
+Classification: `[CLS]` and a matrix. Span: a start and an end vector; the best span has its end not before its start, at
+most so many tokens, and lies in the context of one window. Tagging: a matrix at the first piece of each word.
+Left out on purpose: questions without an answer; the best span is always given.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import torch
+from torch import Tensor
+from torch.nn.functional import cross_entropy
+
+from stemma.config import Task
+from stemma.data.batches import Ragged
+from stemma.protocols import HeadKind
+from stemma.tasks.features import Features, answer_columns, label_codes, tag_targets
+
+__all__ = ["Answers", "best_spans", "head_loss", "input_tensors", "make_answers", "make_targets"]
+
+Ints = npt.NDArray[np.int64]
+_OUTSIDE: Final = -100
+_NO_SPAN: Final = float(np.finfo(np.float32).min)  # the score of a context without tokens
+
+
+def make_targets(rows: pa.Table, features: Features, task: Task) -> "Targets":
+    """What the logits of each input should say."""
+    if task.kind == "classification":
+        return Targets(label_codes(rows, task.labels))
+    if task.kind == "span":
+        return Targets(answer_columns(rows, features))
+    return Targets(tag_targets(rows, features, task.labels))
+
+
+@dataclass(frozen=True)
+class Targets:
+    """One target an input: a label, two columns, or a label a token."""
+
+    values: Ints | Ragged
+
+    def take(self, inputs: Ints) -> Tensor:
+        """The targets of some inputs."""
+        if isinstance(self.values, Ragged):
+            return torch.from_numpy(self.values.padded(inputs, _OUTSIDE))
+        return torch.from_numpy(self.values[inputs])
+
+
+def input_tensors(features: Features, inputs: Ints) -> dict[str, Tensor]:
+    """Some inputs as a batch for a model's forward; what is behind their ends is masked, so its id does not matter."""
+    ids = features.ids.padded(inputs, 0)
+    inside = np.arange(ids.shape[1]) < features.ids.lengths[inputs][:, None]
+    arrays = {
+        "input_ids": ids,
+        "attention_mask": inside.astype(np.int64),
+        "token_type_ids": features.types.padded(inputs, 0),
+    }
+    return {name: torch.from_numpy(array) for name, array in arrays.items()}
+
+
+def head_loss(kind: HeadKind, logits: Tensor, targets: Tensor) -> Tensor:
+    """Cross-entropy: of the label, of start and end (their mean), or of the tags where words begin."""
+    if kind == "classification":
+        return cross_entropy(logits, targets)
+    if kind == "span":
+        start, end = logits.unbind(-1)  # (batch, length) each
+        return (cross_entropy(start, targets[:, 0]) + cross_entropy(end, targets[:, 1])) / 2
+    asked = max(1, int((targets != _OUTSIDE).sum()))  # a batch of empty sentences has no loss, not NaN
+    return cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=_OUTSIDE, reduction="sum") / asked
+
+
+class Answers(Protocol):
+    """Gathers logits, in any order of inputs, and gives one answer a row."""
+
+    def add(self, inputs: Ints, logits: Tensor) -> None:
+        """Take the logits of some inputs."""
+
+    def columns(self) -> Mapping[str, pa.Array]:
+        """The answers, in the order of the rows: the columns of a prediction behind its id."""
+
+
+def make_answers(rows: pa.Table, features: Features, task: Task) -> Answers:
+    """An empty set of answers to rows."""
+    if task.kind == "classification":
+        return _LabelAnswers(features, task)
+    return _SpanAnswers(rows, features, task) if task.kind == "span" else _TagAnswers(rows, features, task)
+
+
+def best_spans(
+    logits: Tensor, first: Ints, counts: Ints, max_length: int
+) -> tuple[Ints, Ints, npt.NDArray[np.float32]]:
+    """Of each row of logits (batch, length, 2) the best start, end and their score, among `counts` columns from `first`.
+
+    The earliest start, and for it the earliest end, wins ties.
+    """
+    start, end = logits.float().unbind(-1)
+    columns = torch.arange(logits.shape[1])
+    begin, stop = torch.from_numpy(first)[:, None], torch.from_numpy(first + counts)[:, None]
+    outside = (columns < begin) | (columns >= stop)
+    start, end = start.masked_fill(outside, -torch.inf), end.masked_fill(outside, -torch.inf)
+    best, length = torch.full_like(start, -torch.inf), torch.zeros_like(start, dtype=torch.long)
+    for extra in range(min(max_length, logits.shape[1])):  # ends that lie `extra` behind their start
+        scores = start[:, : start.shape[1] - extra] + end[:, extra:]
+        better = scores > best[:, : scores.shape[1]]
+        best[:, : scores.shape[1]][better] = scores[better]
+        length[:, : scores.shape[1]][better] = extra
+    score, chosen = best.max(dim=1)
+    chosen = (best == score[:, None]).long().argmax(dim=1)  # max() does not say which of equals it takes
+    last = chosen + length[torch.arange(len(chosen)), chosen]
+    return chosen.numpy(), last.numpy(), score.clamp(min=_NO_SPAN).numpy()
+
+
+class _LabelAnswers:
+    def __init__(self, features: Features, task: Task) -> None:
+        self._labels = task.labels
+        self._probabilities = np.zeros((features.num_rows, len(task.labels)), np.float32)
+
+    def add(self, inputs: Ints, logits: Tensor) -> None:
+        self._probabilities[inputs] = torch.softmax(logits.float(), dim=-1).numpy()
+
+    def columns(self) -> dict[str, pa.Array]:
+        best = self._probabilities.argmax(axis=1)
+        offsets = np.arange(len(best) + 1, dtype=np.int32) * len(self._labels)
+        return {
+            "label": pa.array(self._labels, pa.string()).take(pa.array(best)),
+            "probabilities": pa.ListArray.from_arrays(offsets, self._probabilities.ravel()),
+        }
+
+
+class _SpanAnswers:
+    def __init__(self, rows: pa.Table, features: Features, task: Task) -> None:
+        assert features.contexts is not None
+        self._texts, self._rows, self._num_rows = rows["context"], features.rows, features.num_rows
+        self._contexts, self._max_length = features.contexts, task.max_answer_length
+        self._first, self._last = np.zeros((2, len(features.rows)), np.int64)  # tokens of the best span, an input
+        self._scores = np.full(len(features.rows), _NO_SPAN, np.float32)
+
+    def add(self, inputs: Ints, logits: Tensor) -> None:
+        contexts = self._contexts
+        column, count = contexts.first_column[inputs], contexts.num_tokens[inputs]
+        first, last, self._scores[inputs] = best_spans(logits, column, count, self._max_length)
+        shift = contexts.first_token[inputs] - column
+        self._first[inputs], self._last[inputs] = first + shift, last + shift
+
+    def columns(self) -> dict[str, pa.Array]:
+        order = np.lexsort((np.arange(len(self._rows)), -self._scores, self._rows))  # each row's best input first
+        best = order[np.searchsorted(self._rows[order], np.arange(self._num_rows))]
+        empty = self._contexts.num_tokens[best] == 0
+        starts = np.where(empty, 0, np.append(self._contexts.starts, 0)[np.where(empty, -1, self._first[best])])
+        ends = np.where(empty, 0, np.append(self._contexts.ends, 0)[np.where(empty, -1, self._last[best])])
+        texts = [
+            text[start:end]
+            for text, start, end in zip(self._texts.to_pylist(), starts.tolist(), ends.tolist(), strict=True)
+        ]
+        return {
+            "text": pa.array(texts, pa.string()),
+            "start": pa.array(starts, pa.int32()),
+            "end": pa.array(ends, pa.int32()),
+            "score": pa.array(self._scores[best], pa.float32()),
+        }
+
+
+class _TagAnswers:
+    def __init__(self, rows: pa.Table, features: Features, task: Task) -> None:
+        assert features.words is not None
+        self._words, self._labels = features.words, task.labels
+        lengths = pc.list_value_length(rows["tokens"]).to_numpy()
+        self._offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        self._tags = np.full(int(self._offsets[-1]), task.labels.index("O"), np.int64)  # also where no token stands
+
+    def add(self, inputs: Ints, logits: Tensor) -> None:
+        words = self._words.padded(inputs, -1)
+        begins = words >= 0
+        self._tags[words[begins]] = logits.argmax(dim=-1).numpy()[:, : words.shape[1]][begins]
+
+    def columns(self) -> dict[str, pa.Array]:
+        tags = pa.array(self._labels, pa.string()).take(pa.array(self._tags))
+        return {"tags": pa.ListArray.from_arrays(pa.array(self._offsets), tags)}

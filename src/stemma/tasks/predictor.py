@@ -1,0 +1,80 @@
+"""A fine-tuned model that answers rows: from a folder that holds all it needs, or from memory while it is being tuned."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import tokenizers
+import torch
+from torch import nn
+
+from stemma.config import Task, parse_settings
+from stemma.errors import InputError
+from stemma.families import load_family
+from stemma.files import read_json, verify_manifest
+from stemma.protocols import HeadKind
+from stemma.tasks.base import PREDICTION_SCHEMAS
+from stemma.tasks.features import encode_rows
+from stemma.tasks.heads import input_tensors, make_answers
+from stemma.training.loop import deterministic
+
+__all__ = ["TASK_FILE", "Predictor", "load_predictor"]
+
+TASK_FILE: Final = "task.json"
+_BATCH: Final = 64  # inputs
+
+
+@dataclass(frozen=True, kw_only=True)
+class Predictor:
+    """A task's model with its tokenizer."""
+
+    task_name: str
+    task: Task
+    model: nn.Module
+    tokenizer: tokenizers.Tokenizer
+
+    @property
+    def kind(self) -> HeadKind:
+        """What is asked: classification, span or tagging."""
+        return self.task.kind
+
+    @property
+    def labels(self) -> list[str]:
+        """What may be answered; none for spans."""
+        return self.task.labels
+
+    def predict(self, rows: pa.Table) -> pa.Table:
+        """One answer a row, in the rows' order. One thread, so that the same rows get the same bits everywhere."""
+        if "id" not in rows.column_names:
+            raise InputError("column 'id' is missing: every row needs one, to know its answer by")
+        features = encode_rows(rows, self.task, self.tokenizer, self.task.max_length)
+        answers = make_answers(rows, features, self.task)
+        order = np.argsort(features.ids.lengths, kind="stable")  # inputs of like length together: little padding
+        training = self.model.training
+        self.model.eval()
+        with deterministic(threads=1), torch.inference_mode():
+            for start in range(0, len(order), _BATCH):
+                inputs = order[start : start + _BATCH]
+                answers.add(inputs, self.model(**input_tensors(features, inputs)))
+        self.model.train(training)
+        columns = {"id": rows["id"], **answers.columns()}
+        schema = PREDICTION_SCHEMAS[self.kind]
+        return pa.table({name: columns[name] for name in schema.names}, schema=schema)
+
+
+def load_predictor(model_dir: Path) -> Predictor:
+    """Load a fine-tuned model's folder, every file checked against its manifest."""
+    verify_manifest(model_dir)
+    record = read_json(model_dir / TASK_FILE)
+    about = {name: record.pop(name) for name in ("task", "family", "variant", "seed")}
+    task = parse_settings(Task, record, str(model_dir / TASK_FILE))
+    family = load_family(about["family"])
+    if family.load_tuned is None:
+        raise InputError(f"{model_dir / TASK_FILE}: family {family.name!r} has no models that answer tasks")
+    tokenizer = tokenizers.Tokenizer.from_file(str(model_dir / "tokenizer.json"))
+    tokenizer.encode_special_tokens = True  # a text's words that look like special tokens are words
+    return Predictor(
+        task_name=about["task"], task=task, model=family.load_tuned(model_dir, task.kind), tokenizer=tokenizer
+    )

@@ -1,0 +1,131 @@
+"""Fine-tuning: a head on a pretrained encoder, trained whole, the best epoch chosen on validation rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from torch import Tensor, nn
+
+from stemma.config import Finetuning, Task
+from stemma.data.batches import Shuffler
+from stemma.errors import SettingsError
+from stemma.progress import Progress
+from stemma.protocols import Encoder
+from stemma.tasks.features import encode_rows
+from stemma.tasks.heads import head_loss, input_tensors, make_targets
+from stemma.tasks.metrics import score
+from stemma.tasks.predictor import Predictor
+from stemma.training.checkpoint import Checkpoints
+from stemma.training.loop import Batch, Optimisation, Training, deterministic
+from stemma.training.tracker import Tracker
+
+__all__ = ["Epoch", "Tuned", "Tuner"]
+
+_CHECKPOINT_EVERY: Final = 500  # steps, inside an epoch; every epoch ends with one
+
+
+@dataclass(frozen=True, kw_only=True)
+class Epoch:
+    """What an epoch came to."""
+
+    epoch: int  # from 1
+    step: int  # the last of it
+    loss: float  # mean over its steps
+    scores: dict[str, float]  # on the validation rows, by metric
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tuned:
+    """A model with the weights of its best epoch."""
+
+    model: nn.Module
+    best: Epoch
+    epochs: list[Epoch]
+
+
+class Tuner:
+    """Tunes an encoder to a task; rows become features once, for all seeds."""
+
+    def __init__(
+        self,
+        encoder: Encoder,
+        task_name: str,
+        task: Task,
+        settings: Finetuning,
+        *,
+        train: pa.Table,
+        validation: pa.Table,
+    ) -> None:
+        if task.max_length > encoder.max_length:
+            raise SettingsError(
+                f"params.yaml: tasks.{task_name}.max_length: {task.max_length} is more than the {encoder.max_length}"
+                " tokens that the model was pretrained for"
+            )
+        self._encoder, self._task_name, self._task, self._settings = encoder, task_name, task, settings
+        self._validation = validation
+        self._features = encode_rows(train, task, encoder.tokenizer, task.max_length)
+        self._targets = make_targets(train, self._features, task)
+
+    def tune(self, seed: int, *, scratch: Path, tracker: Tracker, progress: Progress) -> Tuned:
+        """Train with one seed (head, order, dropout), going on from a checkpoint in `scratch` if there is one."""
+        shuffler = Shuffler(self._features.ids.lengths, self._settings.batch_size, seed)
+        steps = shuffler.steps_per_epoch
+
+        def batch_at(step: int) -> Batch:
+            place = shuffler.at(step)
+            tensors = {**input_tensors(self._features, place.examples), "targets": self._targets.take(place.examples)}
+            num_tokens = int(self._features.ids.lengths[place.examples].sum())
+            return Batch(name=f"seed {seed}, {place.name}", tensors=tensors, num_tokens=num_tokens)
+
+        with deterministic(self._settings.threads):
+            model = self._encoder.with_head(self._task.kind, self._task.labels, seed=seed)
+            training = Training(
+                model,
+                self._optimisation(seed, steps),
+                Checkpoints(scratch),
+                tracker=tracker,
+                progress=progress,
+                track_as=f"seed-{seed}/",
+            )
+            progress.start(f"seed {seed}", self._settings.epochs * steps, "steps")
+            for epoch in range(training.step // steps, self._settings.epochs):
+                training.advance((epoch + 1) * steps, batch_at, self._objective)
+                self._finish_epoch(training, epoch, seed, tracker)
+            model.load_state_dict(training.kept)
+        epochs = [Epoch(**record) for record in training.notes["epochs"]]
+        return Tuned(model=model, best=epochs[training.notes["best"]], epochs=epochs)
+
+    def _optimisation(self, seed: int, steps_per_epoch: int) -> Optimisation:
+        settings = self._settings
+        return Optimisation(
+            steps=settings.epochs * steps_per_epoch,
+            learning_rate=settings.learning_rate,
+            weight_decay=settings.weight_decay,
+            warmup_share=settings.warmup_share,
+            max_gradient_norm=settings.max_gradient_norm,
+            seed=seed,
+            record_every=steps_per_epoch,
+            checkpoint_every=_CHECKPOINT_EVERY,
+        )
+
+    def _objective(self, model: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+        logits = model(tensors["input_ids"], tensors["attention_mask"], tensors["token_type_ids"])
+        return {"loss": head_loss(self._task.kind, logits, tensors["targets"])}
+
+    def _finish_epoch(self, training: Training, epoch: int, seed: int, tracker: Tracker) -> None:
+        """Score the validation rows, keep the weights if they are the best so far (the first of equals), and save."""
+        predictor = Predictor(
+            task_name=self._task_name, task=self._task, model=training.model, tokenizer=self._encoder.tokenizer
+        )
+        scores = score(self._task.kind, self._validation, predictor.predict(self._validation), self._task.labels)
+        tracker.log_metrics({f"seed-{seed}/validation_{name}": value for name, value in scores.items()}, training.step)
+        epochs = training.notes.setdefault("epochs", [])
+        loss = training.curve[-1]["loss"]
+        epochs.append({"epoch": epoch + 1, "step": training.step, "loss": loss, "scores": scores})
+        metric, best = self._task.metric, training.notes.get("best")
+        if best is None or scores[metric] > epochs[best]["scores"][metric]:
+            training.notes["best"] = epoch
+            training.kept = {name: tensor.clone() for name, tensor in training.model.state_dict().items()}
+        training.save()
