@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from stemma.config import OfflineTask, Params, Task
 from stemma.errors import InputError, SettingsError
 from stemma.families import load_family
-from stemma.files import atomic_dir, write_json, write_text
+from stemma.files import atomic_dir, verify_manifest, write_json, write_text
 from stemma.progress import Progress
 from stemma.tasks.base import PREDICTION_SCHEMAS
 from stemma.tasks.baselines import BASELINES, CHANCE, chance_statistics
@@ -66,6 +66,7 @@ def _language_model(params: Params, name: str, corpora: Path, pretrained: Path, 
     load_scorer = load_family(variant.family).load_scorer
     if load_scorer is None:
         return {"family": variant.family, "likelihood": "none"}
+    verify_manifest(pretrained / name)
     scorer = load_scorer(pretrained / name)
     test = corpora / variant.corpus / "test"
     sample = sample_sentences(test, params.evaluation.pseudo_perplexity_sentences)

@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from stemma.config import Params, Settings, load_params, parse_settings
-from stemma.errors import InputError, SettingsError
+from stemma.errors import CorruptionError, InputError, SettingsError
 from stemma.families import FAMILIES
 from stemma.families.base import Family
-from stemma.files import digest_tree
+from stemma.files import digest_tree, write_manifest
 from stemma.progress import NullProgress
 from stemma.protocols import Scores
 from stemma.stages import evaluate
@@ -190,6 +190,7 @@ def write_project(tmp_path: Path) -> Project:
         folder.mkdir(parents=True)
         (folder / "model.json").write_text(json.dumps({"choices": choices, "pseudo": pseudo}))
         (folder / "curve.csv").write_text("step,loss\n1,2.5\n")
+        write_manifest(folder)
     for pair_name, pair in params.pairs.items():
         folder = tmp_path / "finetuned" / pair_name
         share = 0.9 if pair.variant == "better" else 0.4
@@ -330,6 +331,13 @@ def test_missing_models_and_unequal_seeds_are_named(project):
     with pytest.raises(
         InputError, match=r"worse-order: no fine-tuned models there; run `dvc repro finetune@worse-order`"
     ):
+        project.run()
+
+
+def test_a_damaged_pretrained_model_is_not_scored(project):
+    path = project.root / "pretrained" / "worse" / "model.json"
+    path.write_text(path.read_text().replace("16", "17"))
+    with pytest.raises(CorruptionError, match=r"worse/model\.json: bytes do not match the manifest"):
         project.run()
 
 
