@@ -143,6 +143,90 @@ def evaluate(*, corpora: In, tasks: In, pretrained: In, finetuned: In, out: Out,
         )
 
 
+@app.command()
+def predict(
+    model: Annotated[str, typer.Argument(help="a fine-tuned model's folder, or models:/NAME@champion")],
+    file: Annotated[Path, typer.Argument(help="JSON lines; - is standard input")],
+    output: Annotated[Path, typer.Option(help="JSON lines; - is standard output")] = Path("-"),
+) -> None:
+    """Answer a file of questions. Example: stemma predict models:/bert-cloze@champion questions.jsonl."""
+    from stemma.adapters.predict import predict_file
+
+    standard = Path("-")
+    predict_file(model, None if file == standard else file, None if output == standard else output)
+
+
+@app.command()
+def rollback(model: Annotated[str, typer.Argument(help="a registered model's name, such as bert-cloze")]) -> None:
+    """Let the champion before the present one be champion again. Example: stemma rollback bert-cloze."""
+    from stemma.adapters.registry import Registry
+    from stemma.adapters.release import roll_back
+    from stemma.fence import hold
+    from stemma.release.ledger import LEDGER, Ledger
+
+    with hold("release"):
+        present, earlier = roll_back(model, Registry(), Ledger(LEDGER))
+    print(f"{model}: champion is version {earlier.number} again, instead of version {present.number}")
+
+
+@app.command()
+def ledger(model: Annotated[str, typer.Argument(help="a registered model's name; all when left out")] = "") -> None:
+    """Show every decision on models, once the ledger's chain of hashes is found whole. Example: stemma ledger."""
+    from stemma.release.ledger import LEDGER, Ledger, describe
+
+    for entry in Ledger(LEDGER).entries():
+        if model in ("", entry.model):
+            print(describe(entry))
+
+
+@app.command()
+def results(
+    metrics: Annotated[Path, typer.Option(help="what `evaluate` wrote")] = Path("reports/evaluation/metrics.json"),
+) -> None:
+    """Show the scores of the last evaluation. Example: stemma results."""
+    from rich.console import Console
+
+    from stemma.tasks.report import console_tables
+
+    for table in console_tables(metrics):
+        Console().print(table)
+
+
+@app.command()
+def docs(
+    report: Annotated[Path, typer.Option(help="what `validate` wrote")] = Path("reports/validation.json"),
+    out: Annotated[Path, typer.Option(help="the folder for the pages")] = Path(".stemma/data-docs"),
+) -> None:
+    """Build Great Expectations' pages on the data. Example: stemma docs."""
+    from stemma.adapters.data_docs import build_data_docs
+
+    print(f"Open {build_data_docs(report, out)} in a browser")
+
+
+@app.command()
+def verify() -> None:
+    """Re-hash every object of DVC's cache and name those that are damaged. Example: stemma verify."""
+    from stemma.adapters.dvc import broken_objects
+    from stemma.errors import CorruptionError
+
+    broken = broken_objects(Path())
+    if broken:
+        raise CorruptionError(f"DVC's cache: {', '.join(broken)} damaged; remove them, then run `dvc repro` or `dvc pull`")
+    print("Every object of DVC's cache has the bytes that its name says")
+
+
+@app.command()
+def export_arpa(
+    model: Annotated[Path, typer.Argument(help="a pretrained n-gram model's folder")],
+    out: Annotated[Path, typer.Argument(help="the ARPA file; compressed if it ends in .gz")],
+) -> None:
+    """Write an n-gram model as ARPA. Example: stemma export-arpa models/pretrained/ngram model.arpa.gz."""
+    from stemma.families.ngram_arpa import export_arpa as export
+
+    export(model, out)
+    print(f"Wrote {out}")
+
+
 @contextmanager
 def _stage(name: str) -> Iterator[tuple[Params, Progress]]:
     """What every stage's process does first: die with its parent, keep a second writer out, read the settings."""
