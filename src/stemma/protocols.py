@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 import numpy.typing as npt
 import tokenizers
-from torch import nn
+
+if TYPE_CHECKING:
+    from torch import nn  # two seconds that only stages with a network should pay
 
 __all__ = ["Encoder", "HeadKind", "Scorer", "Scores"]
 
@@ -26,14 +28,14 @@ class Encoder(Protocol):
     def max_length(self) -> int:
         """How many tokens an input may have."""
 
-    def with_head(self, kind: HeadKind, labels: Sequence[str], *, seed: int) -> nn.Module:
+    def with_head(self, kind: HeadKind, labels: Sequence[str], *, seed: int) -> "nn.Module":
         """A fresh copy with a new head, drawn from `seed`; it keeps the labels' names.
 
         Its forward takes `input_ids`, `attention_mask`, `token_type_ids` (batch, length) and returns logits:
         (batch, labels) for classification, (batch, length, 2) for span, (batch, length, labels) for tagging.
         """
 
-    def save(self, model: nn.Module, out: Path) -> None:
+    def save(self, model: "nn.Module", out: Path) -> None:
         """Write a model made by `with_head` into the folder `out`, as safetensors, with configuration and tokenizer."""
 
 

@@ -3,14 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
-
-from torch import nn
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from stemma.config import Settings
 from stemma.progress import Progress
 from stemma.protocols import Encoder, HeadKind, Scorer
 from stemma.training.tracker import Tracker
+
+if TYPE_CHECKING:
+    from torch import nn  # two seconds that only stages with a network should pay
 
 __all__ = ["Family", "Pretraining"]
 
@@ -39,5 +40,5 @@ class Family(Generic[P]):
     params: type[P]
     pretrain: Callable[[Pretraining[P]], dict[str, float]]  # writes into `out`, returns metrics
     load_encoder: Callable[[Path], Encoder] | None  # what tasks build on
-    load_tuned: Callable[[Path, HeadKind], nn.Module] | None  # what `Encoder.save` wrote
+    load_tuned: "Callable[[Path, HeadKind], nn.Module] | None"  # what `Encoder.save` wrote
     load_scorer: Callable[[Path], Scorer] | None
