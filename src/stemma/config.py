@@ -77,7 +77,7 @@ class FilesSource(Settings):
 
     kind: Literal["files"]
     paths: list[str] = Field(min_length=1)
-    format: Literal["text", "jsonl", "parquet", "mediawiki"]
+    format: Literal["text", "blocks", "jsonl", "parquet", "mediawiki"]
     licence: str
     text_column: str = "text"
     id_column: str | None = None
@@ -327,6 +327,8 @@ def load_params(path: Path) -> Params:
         values = yaml.safe_load(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InputError(f"{path}: no such file; run from the project's top folder") from None
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not valid UTF-8 at byte {error.start} of the file") from None
     except yaml.YAMLError as error:
         raise SettingsError(f"{path}: not valid YAML: {' '.join(str(error).split())}") from None
     return parse_settings(Params, values, str(path))
@@ -359,7 +361,7 @@ def _known(key: str, name: str, names: Mapping[str, object]) -> None:
 def _explain(error: PydanticValidationError) -> str:
     problems = []
     for detail in error.errors():
-        key = ".".join(str(part) for part in detail["loc"] if part != "[key]")
+        key = ".".join(" ".join(str(part).split()) for part in detail["loc"] if part != "[key]")
         message = "unknown key" if detail["type"] == "extra_forbidden" else detail["msg"].removeprefix("Value error, ")
         problems.append(f"{key}: {message}" if key else message)
     return "; ".join(problems)

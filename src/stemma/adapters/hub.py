@@ -16,12 +16,15 @@ def read_records(dataset: str, config: str | None, split: str, revision: str) ->
 
     where = f"{dataset}@{revision} {split}"
     try:
-        rows = datasets.load_dataset(dataset, config, split=split, revision=revision, streaming=True)
+        builder = datasets.load_dataset_builder(dataset, config, revision=revision)
+        if not any(kind.__name__ == "Parquet" for kind in type(builder).__mro__):
+            raise InputError(f"{where}: not in parquet; use one of its parquet conversions, or a copy of its files")
+        rows = builder.as_streaming_dataset(split=split)
         decoders = {name: decoder for name, kind in (rows.features or {}).items() if (decoder := _decoder(kind))}
         for position, row in enumerate(rows):
             decoded = {name: decoder(row[name]) for name, decoder in decoders.items()}
             yield f"{where}: row {position}", {**row, **decoded}
-    except (OSError, ValueError, datasets.exceptions.DatasetsError) as error:
+    except (OSError, RuntimeError, ValueError, datasets.exceptions.DatasetsError) as error:
         raise InputError(f"{where}: can't be loaded: {' '.join(str(error).split())}") from None
 
 

@@ -10,11 +10,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, cast
 
-import zstandard
+import pyarrow as pa
 
 from stemma.errors import InputError
 
-__all__ = ["open_binary", "plain_name"]
+__all__ = ["is_compressed", "open_binary", "plain_name"]
 
 _SUFFIXES = (".gz", ".bz2", ".xz", ".zst")
 
@@ -27,8 +27,13 @@ def open_binary(path: Path, name: str) -> Iterator[BinaryIO]:
             yield file
     except FileNotFoundError:
         raise InputError(f"{name}: no such file") from None
-    except (EOFError, OSError, lzma.LZMAError, zlib.error, zstandard.ZstdError) as error:
+    except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
         raise InputError(f"{name}: can't be read: {' '.join(str(error).split())}") from None
+
+
+def is_compressed(path: Path) -> bool:
+    """Whether a file's ending says that it is compressed."""
+    return path.suffix in _SUFFIXES
 
 
 def plain_name(name: str) -> str:
@@ -45,10 +50,6 @@ def _open(path: Path) -> BinaryIO:
         case ".xz":
             return cast(BinaryIO, lzma.open(path, "rb"))
         case ".zst":
-            return cast(BinaryIO, io.BufferedReader(_zstd_reader(path), 1 << 18))
+            # Unlike the zstandard package's reader, Arrow's says when a file ends too early.
+            return cast(BinaryIO, io.BufferedReader(pa.input_stream(str(path), compression="zstd"), 1 << 18))
     return path.open("rb")
-
-
-def _zstd_reader(path: Path) -> io.RawIOBase:
-    reader = zstandard.ZstdDecompressor().stream_reader(path.open("rb"), read_across_frames=True, closefd=True)
-    return cast(io.RawIOBase, reader)

@@ -1,15 +1,18 @@
 """Stage `ingest`: every corpus's sources -> parquet documents and a manifest."""
 
+import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from stemma.config import BundledSource, Corpus, Params, Source
+from stemma.config import BundledSource, Corpus, FilesSource, HubSource, Params, Source
 from stemma.data.bundled import bundled_path
 from stemma.data.documents import DOCUMENT_SCHEMA, Document, RowGroupWriter, document_row
-from stemma.data.sources import read_mediawiki
-from stemma.errors import SettingsError
-from stemma.files import MANIFEST, atomic_dir, digest_file, write_json
+from stemma.data.input_files import InputFile
+from stemma.data.source_files import describe_file, find_source_files
+from stemma.data.sources import read_file, read_mediawiki, record_document
+from stemma.errors import InputError
+from stemma.files import MANIFEST, atomic_dir, write_json
 from stemma.progress import Progress
 from stemma.text.markup import strip_wikitext
 
@@ -29,38 +32,57 @@ def run(params: Params, progress: Progress, *, external: Path, out: Path) -> Non
     with atomic_dir(out) as folder:
         for name, corpus in sorted(params.corpora.items()):
             progress.start(f"reading {name}", None, "documents")
-            sources = _ingest(corpus, progress, external, folder / name)
-            write_json(folder / name / MANIFEST, {"sources": sources})
+            write_json(folder / name / MANIFEST, {"sources": _ingest(corpus, progress, external, folder / name)})
 
 
 def _ingest(corpus: Corpus, progress: Progress, external: Path, folder: Path) -> dict[str, object]:
     sources: dict[str, object] = {}
     done = 0
+    opened = {name: _open(source, external) for name, source in sorted(corpus.sources.items())}  # all are checked first
     with RowGroupWriter(folder, "documents", DOCUMENT_SCHEMA) as writer:
         for name, source in sorted(corpus.sources.items()):
-            opened = _open(source, external)
+            digest = hashlib.sha256()
             num_documents = num_characters = 0
-            for document in opened.documents:
+            for document in opened[name].documents:
                 writer.write(document_row(document, name, source.licence), len(document.text))
+                digest.update(f"{document.key}\0{document.text}\0".encode())
                 num_documents += 1
                 num_characters += len(document.text)
                 progress.update(done + num_documents)
+            if not num_documents:
+                raise InputError(f"source {name!r}: no documents in it")
             done += num_documents
             sources[name] = {
-                "files": opened.files,
+                "files": opened[name].files,
                 "documents": num_documents,
                 "characters": num_characters,
+                "documents_sha256": digest.hexdigest(),
                 "licence": source.licence,
             }
     return sources
 
 
 def _open(source: Source, external: Path) -> _Opened:
-    if isinstance(source, BundledSource):
-        path = bundled_path(source.name)
-        return _Opened(files=[_describe(path, path.name)], documents=read_mediawiki(path, path.name, strip_wikitext))
-    raise SettingsError(f"sources of kind {source.kind!r} can't be read yet")
+    match source:
+        case BundledSource():
+            path = bundled_path(source.name)
+            described = [describe_file(InputFile(path, path.name))]
+            return _Opened(files=described, documents=read_mediawiki(path, path.name, strip_wikitext))
+        case FilesSource():
+            files = find_source_files(source, external)
+            return _Opened(files=[describe_file(file) for file in files], documents=_read_files(files, source))
+        case HubSource():
+            return _Opened(files=[{"name": f"{source.dataset}@{source.revision}"}], documents=_read_hub(source))
 
 
-def _describe(path: Path, name: str) -> dict[str, object]:
-    return {"name": name, "sha256": digest_file(path), "bytes": path.stat().st_size}
+def _read_files(files: list[InputFile], source: FilesSource) -> Iterator[Document]:
+    for file in files:
+        yield from read_file(file, source, strip_wikitext)
+
+
+def _read_hub(source: HubSource) -> Iterator[Document]:
+    from stemma.adapters.hub import read_records
+
+    records = read_records(source.dataset, source.config, source.split, source.revision)
+    for position, (where, record) in enumerate(records):
+        yield record_document(record, where, str(position), text_column=source.text_column, id_column=None)
