@@ -12,7 +12,9 @@ from stemma.data.splits import SPLITS, Split
 from stemma.errors import SettingsError
 from stemma.files import atomic_dir
 from stemma.progress import Progress
+from stemma.tasks.base import ROW_SCHEMAS
 from stemma.tasks.loaders import check_splits, complete_rows, read_split
+from stemma.tasks.offline import make_task
 from stemma.tasks.records import convert_record
 from stemma.tasks.storage import SplitFile, row_groups, split_path
 
@@ -52,16 +54,22 @@ def _split_names(task: Task) -> Iterable[str]:
 def _tables(task: Task, params: Params, corpora: Path, external: Path) -> Mapping[Split, Iterable[pa.Table]]:
     match task.source:
         case OfflineTask() as source:
-            from stemma.tasks.offline import make_task
-
-            corpus = corpora / source.corpus
-            made = make_task(source.recipe, corpus, params.splits, source.examples, params.seed)
-            return {split: [made[split]] for split in SPLITS}
+            return _offline_tables(task, source, params, corpora / source.corpus)
         case TaskFiles() as source:
             files = {split: find_inputs(source.files[split], source.sha256, external) for split in SPLITS}
             return {split: row_groups(read_split(task, split, files, params.splits), task.kind) for split in SPLITS}
         case TaskHub() as source:
             return {split: row_groups(_hub_rows(task, source, split), task.kind) for split in SPLITS}
+
+
+def _offline_tables(
+    task: Task, source: OfflineTask, params: Params, corpus: Path
+) -> Mapping[Split, Iterable[pa.Table]]:
+    examples = {str(split): count for split, count in source.examples.items()}
+    made = make_task(source.recipe, corpus, params.splits, examples, params.seed)
+    if not all(table.schema.equals(ROW_SCHEMAS[task.kind]) for table in made.values()):
+        raise SettingsError(f"recipe {source.recipe!r} makes no {task.kind} task")
+    return {split: [made[split]] for split in SPLITS}
 
 
 def _hub_rows(task: Task, source: TaskHub, split: Split) -> Iterator[dict[str, object]]:

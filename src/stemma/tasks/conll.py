@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from stemma.config import TaskFiles
+from stemma.data.lines import read_lines
 from stemma.errors import InputError, SettingsError
-from stemma.tasks.lines import read_lines
 
 __all__ = ["illegal_tag", "read_conll", "to_iob2"]
 

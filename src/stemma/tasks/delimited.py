@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from stemma.config import TaskFiles
+from stemma.data.lines import read_lines
 from stemma.errors import InputError, SettingsError
-from stemma.tasks.lines import read_lines
 
 __all__ = ["read_delimited"]
 

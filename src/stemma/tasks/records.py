@@ -7,9 +7,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from stemma.data.lines import check_text, read_json_lines
 from stemma.errors import InputError, SettingsError
 from stemma.protocols import HeadKind
-from stemma.tasks.lines import check_text, read_json_lines
 from stemma.tasks.squad import check_answers
 
 __all__ = ["convert_record", "read_jsonl", "read_parquet"]

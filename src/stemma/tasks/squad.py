@@ -1,18 +1,20 @@
 """SQuAD 1.1's JSON: articles of paragraphs of questions, each with its answers' texts and character offsets."""
 
+import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from stemma.data.compression import open_binary
+from stemma.data.lines import check_text
 from stemma.errors import InputError
-from stemma.tasks.lines import check_text, read_json_text
 
 __all__ = ["check_answers", "read_squad"]
 
 
 def read_squad(path: Path, name: str) -> Iterator[dict[str, Any]]:
     """The questions of a file, in its order; the document of a question is its article's title."""
-    for a, article in enumerate(_items(read_json_text(path, name), "data", name)):
+    for a, article in enumerate(_items(_read_json(path, name), "data", name)):
         title = check_text(_field(article, "title", f"{name}: article {a}"), f"{name}: article {a}")
         for p, paragraph in enumerate(_items(article, "paragraphs", f"{name}: article {a}")):
             where = f"{name}: article {a} paragraph {p}"
@@ -33,6 +35,22 @@ def check_answers(answers: object, where: str) -> list[dict[str, Any]]:
     else:
         raise InputError(f"{where}: 'answers' is neither a list of objects nor an object of lists")
     return [{"text": check_text(text, where), "start": _check_start(start, where)} for text, start in pairs]
+
+
+def _read_json(path: Path, name: str) -> Any:
+    with open_binary(path, name) as file:
+        data = file.read()
+    if not data.strip():
+        raise InputError(f"{name}: the file is empty")
+    try:
+        return json.loads(data.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise InputError(f"{name}:{line}: not valid UTF-8 at byte {error.start} of the file") from None
+    except json.JSONDecodeError as error:
+        raise InputError(f"{name}:{error.lineno}: not valid JSON: {error.msg} at column {error.colno}") from None
+    except RecursionError:
+        raise InputError(f"{name}: not valid JSON: nested too deep") from None
 
 
 def _row(question: object, title: str, context: str, where: str) -> dict[str, Any]:

@@ -1,13 +1,15 @@
 """Stage `prepare`: tasks from files and from a local copy of the Hub's layout, and what it refuses."""
 
 import hashlib
-import json
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from stemma.data.splits import split_of
 from stemma.errors import InputError, SettingsError
 from stemma.files import digest_tree
 from stemma.progress import NullProgress
@@ -103,6 +105,31 @@ def test_a_setting_that_cannot_be_is_named_with_its_task() -> None:
         run({"toy": toy_inputs.task("span", write_splits("span"), layout="conll")})
 
 
+def test_an_offline_task_comes_from_documents_of_its_own_split() -> None:
+    params = toy_inputs.params({})
+    sentences = (
+        f"The {word} of river number {number} was found by Anna." for number in range(60) for word in toy_inputs.WORDS
+    )
+    documents = [{**toy_inputs.document(number), "text": "\n".join(islice(sentences, 12))} for number in range(60)]
+    toy_inputs.write_corpus(Path("raw/corpora/wikipedia"), documents)
+    source = {
+        "kind": "offline",
+        "recipe": "word-order",
+        "corpus": "wikipedia",
+        "examples": {"train": 20, "validation": 4, "test": 6},
+    }
+    task = {**toy_inputs.task("classification"), "labels": ["scrambled", "natural"], "source": source}
+    out = run({"toy": task})
+    for split, count in source["examples"].items():  # type: ignore[attr-defined]
+        rows = pq.read_table(out / f"toy/{split}.parquet").to_pylist()
+        assert len(rows) == count
+        assert {split_of(row["document"], params.splits) for row in rows} == {split}
+    with pytest.raises(
+        SettingsError, match=r"^params\.yaml: tasks\.toy\.source: recipe 'word-order' makes no span task"
+    ):
+        run({"toy": {**toy_inputs.task("span"), "source": source}})
+
+
 def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
     files = write_splits("span")
     out = run({"toy": toy_inputs.task("span", files)})
@@ -115,6 +142,12 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
 
 
 HUB = {"kind": "hub", "dataset": "local", "revision": "main", "splits": {split: split for split in SPLITS}}
+
+
+def write_hub(rows: list[dict[str, Any]]) -> None:
+    Path("local").mkdir()
+    for split in SPLITS:
+        pq.write_table(pa.Table.from_pylist(rows), f"local/{split}-00000-of-00001.parquet")
 
 
 def test_a_local_copy_of_the_hubs_layout_gives_labels_by_name() -> None:
@@ -139,8 +172,7 @@ def test_a_local_copy_of_the_hubs_layout_gives_labels_by_name() -> None:
 
 
 def test_columns_that_the_hub_does_not_have_are_named() -> None:
-    for split in SPLITS:
-        toy_inputs.write_jsonl(Path(f"local/{split}.jsonl"), [{"sentence": "a", "label": "good"}])
+    write_hub([{"sentence": "a", "label": "good"}])
     source = {**HUB, "columns": {"text": "words"}}
     with pytest.raises(InputError, match=r"local@main train: row 0: no 'words' for 'text'; there are label, sentence"):
         run({"toy": {**toy_inputs.task("classification"), "source": source}})
@@ -154,9 +186,7 @@ def test_hub_spans_come_with_answers_as_lists() -> None:
         "question": "?",
         "answers": {"text": ["b"], "answer_start": [1]},
     }
-    for split in SPLITS:
-        Path("local").mkdir(exist_ok=True)
-        Path(f"local/{split}.json").write_text(json.dumps(record))
+    write_hub([record])
     out = run({"toy": {**toy_inputs.task("span"), "source": {**HUB, "columns": {"document": "title"}}}})
     rows = pq.read_table(out / "toy/train.parquet").to_pylist()
     assert rows == [

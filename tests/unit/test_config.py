@@ -1,0 +1,151 @@
+"""`params.yaml`: what is refused, and that the message names the key."""
+
+import copy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from stemma.config import Params, load_params, resolve_path
+from stemma.errors import InputError, SettingsError
+from stemma.families import check_families
+
+PROJECT = Path(__file__).resolve().parents[2]
+Settings = dict[str, Any]
+
+
+@pytest.fixture
+def settings() -> Settings:
+    values: Settings = yaml.safe_load((PROJECT / "params.yaml").read_text())
+    return copy.deepcopy(values)
+
+
+def load(settings: Settings, folder: Path) -> Params:
+    path = folder / "params.yaml"
+    path.write_text(yaml.safe_dump(settings))
+    params = load_params(path)
+    check_families(params)
+    return params
+
+
+def put(key: str, value: object) -> Callable[[Settings], None]:
+    """A change of one setting; `a.b` is `b` inside `a`."""
+    *parents, last = key.split(".")
+
+    def change(settings: Settings) -> None:
+        for parent in parents:
+            settings = settings.setdefault(parent, {})
+        settings[last] = value
+
+    return change
+
+
+def drop(key: str) -> Callable[[Settings], None]:
+    *parents, last = key.split(".")
+
+    def change(settings: Settings) -> None:
+        for parent in parents:
+            settings = settings[parent]
+        del settings[last]
+
+    return change
+
+
+def pair(variant: str, family: str, task: str) -> dict[str, str]:
+    return {"variant": variant, "family": family, "task": task}
+
+
+VARIANT = {"family": "bert", "corpus": "wikipedia", "tokenizer": "wordpiece"}
+REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
+    "unknown key": (put("colour", "red"), "colour: unknown key"),
+    "unknown key inside": (put("validation.max_characterz", 5), "validation.max_characterz: unknown key"),
+    "missing key": (drop("cleaning.unicode"), "cleaning.unicode: Field required"),
+    "share above one": (put("splits.test", 1.5), "splits.test: Input should be less than or equal to 1"),
+    "share below zero": (put("validation.max_quarantined_share", -0.1), "validation.max_quarantined_share: Input should"),
+    "nothing to train on": (put("splits.test", 0.95), "splits: validation and test together leave nothing to train on"),
+    "zero where a count is": (put("finetuning.epochs", 0), "finetuning.epochs: Input should be greater than 0"),
+    "text where a number is": (put("seed", "one"), "seed: Input should be a valid integer"),
+    "no seeds": (put("finetuning.seeds", []), "finetuning.seeds: List should have at least 1 item"),
+    "a choice that is none": (put("cleaning.unicode", "ASCII"), "cleaning.unicode: Input should be 'NFC' or 'NFKC'"),
+    "no such corpus": (put("tokenizers.word.corpus", "news"), "tokenizers.word.corpus: no 'news' among wikipedia"),
+    "no such family": (put("variants.bert.family", "elmo"), "variants.bert.family: no 'elmo' among bert, ngram"),
+    "a family of no one": (put("families.elmo", {}), "families.elmo: no such family; there are bert, ngram"),
+    "no such variant": (put("pairs.gpt-cloze", pair("gpt", "bert", "cloze")), "pairs.gpt-cloze.variant: no 'gpt' among"),
+    "no such task": (put("pairs.bert-glue", pair("bert", "bert", "glue")), "pairs.bert-glue.task: no 'glue' among"),
+    "a pair that can't be": (
+        put("pairs.ngram-cloze", pair("ngram", "ngram", "cloze")),
+        "pairs.ngram-cloze: family 'ngram' has no encoder to fine-tune; remove the pair or use one of bert",
+    ),
+    "a pair with another family": (
+        put("pairs.bert-cloze.family", "ngram"),
+        "pairs.bert-cloze.family: variant 'bert' is of family 'bert'",
+    ),
+    "a pair with another name": (
+        put("pairs.both", pair("bert", "bert", "cloze")),
+        "pairs.both: the key must be 'bert-cloze'",
+    ),
+    "a floor for no task": (put("release.floors", {"glue": 0.5}), "release.floors: no 'glue' among"),
+    "shell characters in a variant": (put("variants.bert; touch pwned", VARIANT), "is not a name: use small letters"),
+    "a substitution in a task": (put("tasks.$(touch pwned)", {}), "is not a name: use small letters"),
+    "a path in a corpus": (put("corpora.../../etc", {}), "is not a name: use small letters"),
+    "a space in a tokenizer": (put("tokenizers.word piece", {}), "is not a name: use small letters"),
+    "a leading dash": (put("variants.--out=x", VARIANT), "is not a name: use small letters"),
+    "a line feed in a name": (put("variants.a\nb", VARIANT), "is not a name: use small letters"),
+    "one label": (put("tasks.word-order.labels", ["natural"]), "tasks.word-order: a classification task needs at least two"),
+    "tags without O": (put("tasks.entities.labels", ["B-PER"]), "a tagging task's labels are BIO tags and include 'O'"),
+    "labels for spans": (put("tasks.cloze.labels", ["yes"]), "tasks.cloze: a span task has no labels"),
+    "a metric of another kind": (put("tasks.cloze.metric", "entity_f1"), "metric 'entity_f1' does not score a span task"),
+    "a checksum that is none": (
+        put("corpora.wikipedia.sources.own", {
+            "kind": "files", "paths": ["a.txt"], "format": "text", "licence": "CC0", "sha256": {"a.txt": "abc"},
+        }),
+        "corpora.wikipedia.sources.own.files.sha256.a.txt: String should match pattern",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused_settings_are_named_in_one_line(name: str, settings: Settings, tmp_path: Path) -> None:
+    change, message = REFUSED[name]
+    change(settings)
+    with pytest.raises(SettingsError) as raised:
+        load(settings, tmp_path)
+    assert message in str(raised.value)
+    assert "params.yaml" in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_the_projects_own_settings_and_every_profile_are_accepted(tmp_path: Path) -> None:
+    for path in [PROJECT / "params.yaml", *sorted((PROJECT / "profiles").glob("*.yaml"))]:
+        check_families(load_params(path))
+
+
+def test_a_variant_overrides_its_familys_settings(settings: Settings, tmp_path: Path) -> None:
+    params = load(settings, tmp_path)
+    assert params.family_settings("bert-untrained") == {**settings["families"]["bert"], "steps": 0}
+
+
+@pytest.mark.parametrize("text", ["seed: [1", "seed: 1\n\tsplits: {}", "a: &x [*x", "- 1"])
+def test_what_is_no_yaml_of_settings_is_one_line(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "params.yaml"
+    path.write_text(text)
+    with pytest.raises(SettingsError, match=r"params\.yaml: ") as raised:
+        load_params(path)
+    assert "\n" not in str(raised.value)
+
+
+def test_settings_that_are_no_text_or_not_there_are_named(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"params\.yaml: no such file; run from the project's top folder"):
+        load_params(tmp_path / "params.yaml")
+    (tmp_path / "params.yaml").write_bytes(b"seed: \xff\n")
+    with pytest.raises(InputError, match=r"params\.yaml: not valid UTF-8"):
+        load_params(tmp_path / "params.yaml")
+
+
+def test_paths_below_the_shared_data() -> None:
+    assert resolve_path("data/external/a.txt") == Path("data/external/a.txt")
+    assert resolve_path("$STEMMA_DATA/glue/a.tsv", {"STEMMA_DATA": "/data"}) == Path("/data/glue/a.tsv")
+    with pytest.raises(InputError, match="set STEMMA_DATA"):
+        resolve_path("$STEMMA_DATA/glue/a.tsv", {})
