@@ -1,5 +1,7 @@
 """A project in miniature: a git and DVC repository whose stages take no time, for tests of what is true of any graph.
 
+Its settings lie in mini.yaml; params.yaml is the project's own.
+
 source -> side@slow -> both -> end
        -> side@quick -^
        -> alone
@@ -16,6 +18,7 @@ import yaml
 
 from stemma.adapters import dvc
 
+CODE = Path(__file__).parent.parent
 WORK = '''
 """What every stage runs: python work.py NAME OUT INPUT..."""
 import os, pathlib, sys, time
@@ -24,7 +27,7 @@ from stemma.fence import die_with_parent
 
 die_with_parent()
 name, out, *inputs = sys.argv[1:]
-settings = yaml.safe_load(pathlib.Path("params.yaml").read_text())
+settings = yaml.safe_load(pathlib.Path("mini.yaml").read_text())
 how = (settings["sides"] | settings["stages"]).get(name, {})
 trace = pathlib.Path(".stemma/trace.log")
 trace.parent.mkdir(exist_ok=True)
@@ -40,12 +43,13 @@ if "exit" in how:
 texts = [file.read_text() for path in inputs for file in sorted(pathlib.Path(path).rglob("*")) if file.is_file()]
 folder = pathlib.Path(out)
 folder.mkdir(parents=True)
-(folder / "text").write_text(f"{name} seed {settings['seed']} {how.get('word', '')} <- {texts}")
+(folder / "text").write_text(f"{name} number {settings['number']} {how.get('word', '')} <- {texts}")
 with trace.open("a") as file:
     print("end", name, os.getpid(), time.time(), file=file, flush=True)
 '''
 
 GRAPH = """
+vars: [mini.yaml]
 stages:
   end:
     cmd: python work.py end out/end out/both
@@ -54,29 +58,30 @@ stages:
   both:
     cmd: python work.py both out/both out/sides
     deps: [work.py, out/sides]
-    params: [stages.both]
+    params: [{mini.yaml: [stages.both]}]
     outs: [out/both]
   source:
     cmd: python work.py source out/source
     deps: [work.py]
-    params: [seed, stages.source]
+    params: [{mini.yaml: [number, stages.source]}]
     outs: [out/source]
   side:
     foreach: ${sides}
     do:
       cmd: python work.py ${key} out/sides/${key} out/source
       deps: [work.py, out/source]
-      params: ["sides.${key}"]
+      params:
+        - mini.yaml: ["sides.${key}"]
       outs: ["out/sides/${key}"]
   alone:
     cmd: python work.py alone out/alone out/source
     deps: [work.py, out/source]
-    params: [stages.alone]
+    params: [{mini.yaml: [stages.alone]}]
     outs: [out/alone]
 """
 
-PARAMS: dict[str, Any] = {
-    "seed": 1,
+SETTINGS: dict[str, Any] = {
+    "number": 1,
     "sides": {"slow": {"word": "a", "sleep": 0.6}, "quick": {"word": "b"}},
     "stages": {"both": {}, "source": {}, "alone": {}},
 }
@@ -89,7 +94,8 @@ def make_project(folder: Path) -> Path:
     (folder / "work.py").write_text(WORK)
     (folder / "dvc.yaml").write_text(GRAPH)
     (folder / ".gitignore").write_text("/out\n/.stemma\n")
-    write_settings(folder, PARAMS)
+    write_settings(folder, SETTINGS)
+    shutil.copy(CODE / "params.yaml", folder)
     for command in (["init", "-q"], ["config", "user.email", "t@example.org"], ["config", "user.name", "t"]):
         git(folder, *command)
     run_dvc(folder, "init", "-q")
@@ -105,12 +111,12 @@ def copy_project(project: Path, target: Path) -> Path:
 
 
 def write_settings(project: Path, settings: dict[str, Any]) -> None:
-    (project / "params.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
+    (project / "mini.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
 
 
 def change(project: Path, key: str, value: object) -> None:
     """Set one setting: `change(project, "sides.slow.word", "z")`."""
-    settings = yaml.safe_load((project / "params.yaml").read_text())
+    settings = yaml.safe_load((project / "mini.yaml").read_text())
     *parents, last = key.split(".")
     group = settings
     for name in parents:
@@ -151,8 +157,7 @@ def environment(project: Path) -> dict[str, str]:
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("STEMMA_", "PREFECT_", "MLFLOW_"))
     }
-    code = Path(__file__).parent.parent
-    return {**kept, **dvc.environment(project), "PYTHONPATH": f"{code}:{code / 'src'}"}
+    return {**kept, **dvc.environment(project), "PYTHONPATH": f"{CODE}:{CODE / 'src'}"}
 
 
 def ran(project: Path) -> list[str]:

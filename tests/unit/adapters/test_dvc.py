@@ -47,7 +47,7 @@ def test_nothing_is_stale_after_a_run_and_a_setting_makes_its_stage_stale(done: 
     assert dvc.status(done) == {}
     project = miniature.copy_project(done, tmp_path / "copy")
     miniature.change(project, "sides.quick.word", "c")
-    assert dvc.status(project) == {"side@quick": [{"changed deps": {"params.yaml": {"sides.quick": "modified"}}}]}
+    assert dvc.status(project) == {"side@quick": [{"changed deps": {"mini.yaml": {"sides.quick": "modified"}}}]}
 
 
 def test_the_order_is_the_one_in_which_dvc_repro_fills_the_lock(done: Path) -> None:
