@@ -1,0 +1,131 @@
+"""The offline task suite: three kinds of task that the project makes from a corpus, labels following from how they were made.
+
+They are named for what they are and are not GLUE, SQuAD or CoNLL. Rows of a split come from documents of that split alone.
+Which passages are taken, and every draw, is a function of seed, recipe, document and position: no order of documents
+matters, and memory holds the chosen passages only.
+"""
+
+import hashlib
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from stemma.config import Splits
+from stemma.data.documents import read_documents
+from stemma.data.splits import SPLITS, Split, split_of
+from stemma.errors import SettingsError
+from stemma.tasks.base import ROW_SCHEMAS
+from stemma.tasks.offline_passages import Passage, find_passages
+from stemma.tasks.offline_recipes import RECIPES, Recipe
+
+__all__ = ["RECIPES", "Recipe", "make_task"]
+
+_log = logging.getLogger(__name__)
+_SLACK: Final = 1.1  # more passages than needed, because some are dropped that stand in two splits
+
+
+@dataclass(frozen=True, slots=True)
+class _Pick:
+    """A passage with its random priority; the lowest are taken."""
+
+    priority: int
+    document: str
+    number: int  # of the sentence
+    passage: Passage
+
+
+def make_task(
+    recipe: str, corpus_dir: Path, splits: Splits, examples: Mapping[str, int], seed: int
+) -> dict[str, pa.Table]:
+    """The rows of every split by a recipe; as many as asked, or as the corpus gives."""
+    if recipe not in RECIPES:
+        raise SettingsError(f"no recipe {recipe!r}; there are {', '.join(sorted(RECIPES))}")
+    how = RECIPES[recipe]
+    wanted: dict[Split, int] = {split: -(-examples.get(split, 0) // how.rows_per_passage) for split in SPLITS}
+    picks = _drop_repeats(_pick(recipe, corpus_dir, splits, wanted, seed))
+    tables: dict[str, pa.Table] = {}
+    for split in SPLITS:
+        rows = _rows(how, picks[split][: wanted[split]], picks[split])
+        _report(recipe, split, len(rows), wanted[split] * how.rows_per_passage)
+        tables[split] = pa.Table.from_pylist(rows, schema=ROW_SCHEMAS[how.kind])
+    return tables
+
+
+class _Selection:
+    """The passages of lowest priority, each text once; which they are does not depend on the order they came in."""
+
+    def __init__(self, size: int) -> None:
+        self._size, self._limit = size, 1 << 64
+        self._picks: dict[tuple[str, ...], _Pick] = {}
+
+    def offer(self, pick: _Pick) -> None:
+        """Take a passage if it may be among the lowest."""
+        known = self._picks.get(pick.passage.words)
+        if pick.priority >= self._limit or (known is not None and known.priority <= pick.priority):
+            return
+        self._picks[pick.passage.words] = pick
+        if len(self._picks) > 2 * self._size + 1:
+            self._picks = {pick.passage.words: pick for pick in self.lowest()}
+            self._limit = max((pick.priority for pick in self._picks.values()), default=0)
+
+    def lowest(self) -> list[_Pick]:
+        """What was selected, lowest priority first."""
+        return sorted(self._picks.values(), key=lambda pick: pick.priority)[: self._size]
+
+
+def _pick(
+    recipe: str, corpus_dir: Path, splits: Splits, wanted: Mapping[Split, int], seed: int
+) -> dict[Split, list[_Pick]]:
+    selections = {split: _Selection(int(_SLACK * wanted[split])) for split in SPLITS}
+    for table in read_documents(corpus_dir, ["id", "text"]):
+        for row in table.to_pylist():
+            selection = selections[split_of(row["id"], splits)]
+            for number, passage in find_passages(row["text"]):
+                if RECIPES[recipe].is_usable(passage):
+                    priority = _hash(seed, recipe, row["id"], number)
+                    selection.offer(_Pick(priority, row["id"], number, passage))
+    return {split: selection.lowest() for split, selection in selections.items()}
+
+
+def _hash(seed: int, recipe: str, document: str, number: int) -> int:
+    key = f"{seed}\0{recipe}\0{document}\0{number}".encode()
+    return int.from_bytes(hashlib.blake2b(key, digest_size=8).digest(), "big")
+
+
+def _drop_repeats(picks: dict[Split, list[_Pick]]) -> dict[Split, list[_Pick]]:
+    """No text in two splits: test keeps it before validation, and validation before train."""
+    seen: set[tuple[str, ...]] = set()
+    kept: dict[Split, list[_Pick]] = {}
+    for split in ("test", "validation", "train"):
+        kept[split] = [pick for pick in picks[split] if pick.passage.words not in seen]
+        seen.update(pick.passage.words for pick in kept[split])
+    return kept
+
+
+def _rows(recipe: Recipe, chosen: list[_Pick], pool: list[_Pick]) -> list[dict[str, Any]]:
+    """The rows of the chosen passages; the other passage that some recipes need is of another document of the split."""
+    rows = []
+    for pick in chosen:
+        rng = np.random.default_rng(pick.priority)
+        other = _other(pick, pool, rng)
+        if other is None:
+            continue
+        made = recipe.make(pick.passage, other.passage, rng)
+        name = f"{pick.document[:12]}-{pick.number}"
+        rows += [{"id": f"{name}-{at}", "document": pick.document, **row} for at, row in enumerate(made)]
+    return rows
+
+
+def _other(pick: _Pick, pool: list[_Pick], rng: np.random.Generator) -> _Pick | None:
+    start = int(rng.integers(len(pool)))
+    return next((other for other in (*pool[start:], *pool[:start]) if other.document != pick.document), None)
+
+
+def _report(recipe: str, split: str, made: int, wanted: int) -> None:
+    if made < wanted:
+        _log.warning("%s: the corpus gives %d %s rows of the %d asked for", recipe, made, split, wanted)
