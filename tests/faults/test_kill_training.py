@@ -1,0 +1,77 @@
+"""`kill -9` at several moments of pretraining and fine-tuning, then a re-run: the same bits as without the kill."""
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import toy_tasks
+
+ROOT = Path(__file__).parent.parent.parent
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The inputs of both stages."""
+    folder = tmp_path_factory.mktemp("inputs")
+    toy_tasks.write_pretrained(folder)
+    toy_tasks.write_task(folder / "task", "first")
+    return folder
+
+
+def run(stage: str, folder: Path) -> dict[str, Any]:
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "STEMMA_SCRATCH": str(folder / "scratch")}
+    command = [sys.executable, "-m", "tests.killing", stage, str(folder)]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False, timeout=280)
+    assert done.returncode == 0, done.stderr.decode()
+    report: dict[str, Any] = json.loads(done.stdout)
+    return report
+
+
+def assert_as_if_never_killed(report: dict[str, Any]) -> dict[str, list[int]]:
+    status, whole = report.pop("whole")
+    assert status == 0
+    resumed = {}
+    for moment, ((killed, _), (ended, again)) in report.items():
+        assert killed == -signal.SIGKILL, f"{moment}: not killed"
+        assert ended == 0, f"{moment}: the second run failed"
+        assert again["files"] == whole["files"], f"{moment}: other bytes"
+        resumed[moment] = again["steps"]
+    return resumed
+
+
+@pytest.mark.slow
+def test_pretraining_ends_with_the_same_bits(folder, tmp_path):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    steps = assert_as_if_never_killed(run("pretrain", tmp_path))
+    assert {moment: taken[:1] for moment, taken in steps.items()} == {
+        "before the first checkpoint": [1],
+        "between two checkpoints": [5],
+        "while the tensors of the second are written": [5],
+        "before its manifest": [5],
+        "before the oldest is removed": [],
+        "and the newest checkpoint is truncated": [5],
+        "and the newest checkpoint has a flipped bit": [5],
+        "at the last step": [9],
+        "while the result is written": [],
+    }, "each goes on from its newest whole checkpoint"
+
+
+@pytest.mark.slow
+def test_fine_tuning_ends_with_the_same_bits(folder, tmp_path):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    steps = assert_as_if_never_killed(run("finetune", tmp_path))
+    assert {moment: (taken[:1], len(taken)) for moment, taken in steps.items()} == {
+        "in the first epoch": ([1], 48),
+        "in the second epoch": ([9], 16 + 24),
+        "while validation rows are scored": ([9], 16 + 24),
+        "while the checkpoint of an epoch is written": ([9], 16 + 24),
+        "in the second seed": ([9], 16),
+        "while the result is written": ([], 0),
+    }, "finished epochs and seeds are not trained again"

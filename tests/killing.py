@@ -1,0 +1,173 @@
+"""Runs a training stage in children that are killed at a chosen moment, and again to the end: `python -m tests.killing`.
+
+The libraries are imported once; every run is a fork, so that SIGKILL ends a process of its own. The parent never computes
+with torch: its children start from a clean state.
+"""
+
+import json
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+import transformers
+
+from stemma.code import closure
+from stemma.config import Params
+from stemma.files import digest_file
+from stemma.progress import NullProgress
+from stemma.stages import finetune, pretrain
+from stemma.tasks import tuning
+from stemma.training import checkpoint
+from stemma.training.tracker import NullTracker
+from tests import toy_bert, toy_tasks
+
+
+class Watch(NullProgress):
+    """Notes which steps were taken, and kills its process at one of them."""
+
+    def __init__(self, die_at: int | None = None, part: int = 1) -> None:
+        self.steps: list[int] = []
+        self._die_at, self._part, self._parts = die_at, part, 0
+
+    def start(self, *_: object) -> None:
+        self._parts += 1
+
+    def update(self, done: int, *_: object) -> None:
+        self.steps.append(done)
+        if done == self._die_at and self._parts == self._part:
+            die()
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def die_in(module: Any, name: str, call: int, *, before: bool = False, half: bool = False) -> None:
+    """Kill this process in the n-th call of a function: before it, half-way through its file, or after it."""
+    original, calls = getattr(module, name), 0
+
+    def deadly(*arguments: Any, **keywords: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == call and half:
+            data = safetensors.torch.save(arguments[0])
+            arguments[1].write_bytes(data[: len(data) // 2])
+            die()
+        if calls == call and before:
+            die()
+        result = original(*arguments, **keywords)
+        if calls == call:
+            die()
+        return result
+
+    setattr(module, name, deadly)
+
+
+# Pretraining takes 12 steps and saves after 4, 8 and 12; fine-tuning 8 steps an epoch, three epochs, two seeds.
+PRETRAIN: dict[str, Callable[[], Watch | None]] = {
+    "before the first checkpoint": lambda: Watch(3),
+    "between two checkpoints": lambda: Watch(7),
+    "while the tensors of the second are written": lambda: die_in(checkpoint, "save_file", 2, half=True),
+    "before its manifest": lambda: die_in(checkpoint, "write_manifest", 2, before=True),
+    "before the oldest is removed": lambda: die_in(checkpoint.Checkpoints, "_saved", 4, before=True),
+    "and the newest checkpoint is truncated": lambda: Watch(11),
+    "and the newest checkpoint has a flipped bit": lambda: Watch(11),
+    "at the last step": lambda: Watch(12),
+    "while the result is written": lambda: die_in(pretrain, "write_json", 1),
+}
+FINETUNE: dict[str, Callable[[], Watch | None]] = {
+    "in the first epoch": lambda: Watch(5),
+    "in the second epoch": lambda: Watch(11),
+    "while validation rows are scored": lambda: die_in(tuning, "score", 2, before=True),
+    "while the checkpoint of an epoch is written": lambda: die_in(checkpoint, "save_file", 2, half=True),
+    "in the second seed": lambda: Watch(10, part=2),
+    "while the result is written": lambda: die_in(finetune, "write_manifest", 2, before=True),
+}
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, path.stat().st_size // 2)
+
+
+def flip_a_bit(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-100] ^= 4
+    path.write_bytes(data)
+
+
+DAMAGE = {
+    "and the newest checkpoint is truncated": truncate,
+    "and the newest checkpoint has a flipped bit": flip_a_bit,
+}
+
+
+def run_pretrain(folder: Path, out: Path, watch: Watch) -> None:
+    settings = toy_tasks.params().model_dump()
+    settings["families"]["bert"] = toy_bert.SETTINGS
+    data = {"tokens": folder / "tokens", "tokenizer": folder / "tokenizer"}
+    pretrain.run("bert", Params(**settings), NullTracker(), watch, **data, out=out)
+
+
+def run_finetune(folder: Path, out: Path, watch: Watch) -> None:
+    data = {"pretrained": folder / "out", "task": folder / "task"}
+    finetune.run("bert-first", toy_tasks.params(), NullTracker(), watch, **data, out=out)
+
+
+STAGES = {"pretrain": (run_pretrain, PRETRAIN), "finetune": (run_finetune, FINETUNE)}
+
+
+def in_child(work: Callable[[], object]) -> tuple[int, Any]:
+    """Do something in a fork; returns its exit status, negative for a signal, and what it returned."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        torch.manual_seed(os.getpid())  # no two processes start with the same random state
+        answer = work()
+        os.write(writer, json.dumps(answer).encode())
+        os._exit(0)
+    os.close(writer)
+    with os.fdopen(reader, "rb") as file:
+        answer = file.read()
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), json.loads(answer) if answer else None
+
+
+def digests(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).as_posix(): digest_file(path) for path in sorted(folder.rglob("*")) if path.is_file()
+    }
+
+
+def main(stage: str, folder: Path) -> None:
+    """Print, as JSON, for each moment: how the killed run ended, which steps the next one took, and what it wrote."""
+    run, moments = STAGES[stage]
+
+    def attempt(number: int, arm: Callable[[], Watch | None]) -> tuple[int, Any]:
+        os.environ["STEMMA_SCRATCH"] = str(folder / f"scratch-{number}")
+
+        def work() -> object:
+            watch = arm() or Watch()
+            run(folder, folder / f"result-{number}", watch)
+            return {"steps": watch.steps, "files": digests(folder / f"result-{number}")}
+
+        return in_child(work)
+
+    for network in ("BertForPreTraining", "BertForSequenceClassification"):
+        getattr(transformers, network)  # imported here, not in every child
+    closure("stemma.stages.pretrain", "stemma.families.bert")  # likewise the graph of imports
+    report: dict[str, Any] = {"whole": attempt(0, Watch)}
+    for number, (moment, arm) in enumerate(moments.items(), start=1):
+        killed = attempt(number, arm)
+        if moment in DAMAGE:
+            newest = max(folder.glob(f"scratch-{number}/*/step-*/tensors.safetensors"))
+            DAMAGE[moment](newest)
+        report[moment] = [killed, attempt(number, Watch)]
+    json.dump(report, sys.stdout)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], Path(sys.argv[2]))
