@@ -32,7 +32,7 @@ _BIRTH_SECONDS: Final = 60.0
 _DONE: Final = b"done\n"
 _LIMITS: Final = {  # MLflow's own would hold a request for minutes
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "0",
-    "MLFLOW_HTTP_REQUEST_TIMEOUT": "4",
+    "MLFLOW_HTTP_REQUEST_TIMEOUT": "10",
     "MLFLOW_HTTP_REQUEST_BACKOFF_FACTOR": "0",
     "OMP_NUM_THREADS": "1",
 }

@@ -149,7 +149,7 @@ class MlflowStore:
 
     def create_run(self, name: str, tags: Mapping[str, str], start_time: int) -> str:
         """Begin a run; its id."""
-        experiment = self._experiment()
+        experiment = self.experiment()
         run = self._ask(lambda: self._client.create_run(experiment, start_time, dict(tags), name))
         return str(run.info.run_id)
 
@@ -182,7 +182,7 @@ class MlflowStore:
     def _search(self, condition: str) -> list[RunRecord]:
         from mlflow.entities import ViewType
 
-        experiment = self._experiment()
+        experiment = self.experiment()
         runs = self._ask(lambda: self._client.search_runs([experiment], condition, ViewType.ALL))
         return [_record(run) for run in runs]
 
@@ -195,7 +195,8 @@ class MlflowStore:
         tags = [RunTag(i.key, i.value) for i in items if isinstance(i, Tag)]
         self._ask(lambda: self._client.log_batch(run, points, params, tags))
 
-    def _experiment(self) -> str:
+    def experiment(self) -> str:
+        """The id of the experiment that all runs and models belong to."""
         if self._experiment_id is None:
             self._experiment_id = self._ask(self._find_experiment)
         return self._experiment_id

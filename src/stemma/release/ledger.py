@@ -19,7 +19,7 @@ from typing import Any, Final, Literal, get_args
 from stemma.errors import CorruptionError, ReleaseError
 from stemma.files import digest_bytes
 
-__all__ = ["LEDGER", "Entry", "Kind", "Ledger", "champions", "rolled_back"]
+__all__ = ["LEDGER", "Entry", "Kind", "Ledger", "champions", "describe", "rolled_back"]
 
 Kind = Literal["decision", "promotion", "rollback"]
 
@@ -130,6 +130,25 @@ def rolled_back(entries: Sequence[Entry], model: str) -> dict[str, int]:
         for entry in entries
         if entry.model == model and entry.kind == "rollback"
     }
+
+
+def describe(entry: Entry) -> str:
+    """An entry for a person, with the reasons of a decision below it."""
+    facts = entry.facts
+    what = f"{entry.number}  {entry.time}  {entry.model} version {facts['version']}"
+    match entry.kind:
+        case "decision":
+            verdict = "may be champion" if facts["promote"] else "refused"
+            lines = [
+                f"    {'passed' if one['passed'] else 'FAILED'}  {one['rule']}: {one['text']}"
+                for one in facts["reasons"]
+            ]
+            return "\n".join([f"{what}: {verdict}", *lines])
+        case "promotion":
+            over = f" in place of version {facts['over']}" if facts["over"] else ""
+            return f"{what}: became champion{over}{'; ' + facts['note'] if 'note' in facts else ''}"
+        case "rollback":
+            return f"{what}: rolled back to version {facts['to']}"
 
 
 def _hash(values: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from stemma.errors import CorruptionError, ReleaseError
-from stemma.release.ledger import Entry, Kind, Ledger, champions, rolled_back
+from stemma.release.ledger import Entry, Kind, Ledger, champions, describe, rolled_back
 
 
 @pytest.fixture
@@ -125,3 +125,20 @@ def test_what_was_rolled_back_is_known_by_its_bytes() -> None:
 def test_a_rollback_from_nothing_is_a_cut_file() -> None:
     with pytest.raises(ReleaseError, match="was the file cut"):
         champions(history(("rollback", "2")), "m")
+
+
+def test_entries_are_told_with_every_reason() -> None:
+    reasons = [{"rule": "floor", "passed": True, "text": "a"}, {"rule": "majority", "passed": False, "text": "b"}]
+    facts = {"version": "2", "promote": False, "reasons": reasons, "over": "1", "to": "1", "digest": ""}
+
+    def told(kind: Kind, **more: str) -> str:
+        entry = Entry(number=7, time="now", kind=kind, model="m", facts=facts | more, previous="", hash="")
+        return describe(entry)
+
+    assert told("decision").splitlines() == [
+        "7  now  m version 2: refused",
+        "    passed  floor: a",
+        "    FAILED  majority: b",
+    ]
+    assert told("promotion", note="by hand") == "7  now  m version 2: became champion in place of version 1; by hand"
+    assert told("rollback") == "7  now  m version 2: rolled back to version 1"
