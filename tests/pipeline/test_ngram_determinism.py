@@ -5,7 +5,6 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,38 +21,26 @@ from tests.toy_ngrams import pretrain, settings
 
 corpus, out = Path(sys.argv[1]), Path(sys.argv[2])
 pretrain(corpus / "tokens", corpus / "tokenizer", settings("kneser-ney", 3), out)
-print(json.dumps(digest_tree([out])))
-"""
-COUNT = """
-import json, sys
-from pathlib import Path
-from stemma.data.ngram_counts import count_ngrams
-from stemma.data.token_store import TokenStore
-from stemma.data.workspace import data_threads, memory_limit
-from stemma.families.ngram import choose_smoothing, read_symbols
-from stemma.families.ngram_estimation import estimate
-from stemma.families.ngram_model import save_model
-from tests.toy_ngrams import settings
-
-corpus, out = Path(sys.argv[1]), Path(sys.argv[2])
-out.mkdir()
-memory, threads, symbols = memory_limit(), data_threads(), read_symbols(corpus / "tokenizer")
-blocks = ((shard.ids, shard.sentences) for shard in TokenStore.open(corpus / "tokens" / "train").shards())
-counts = count_ngrams(blocks, symbols, 3, out / "counts", memory=memory, threads=threads)
-smoothing, details = choose_smoothing(settings("kneser-ney", 3), counts, memory)
-estimates = estimate(counts, smoothing, memory=memory, threads=threads)
-save_model(out, counts, estimates, backs_off=True, details=details)
 status = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-print(json.dumps(int(status["VmHWM"].split()[0]) << 10))
+print(json.dumps([digest_tree([out]), int(status["VmHWM"].split()[0]) << 10]))
 """
 
 
-def run(script: str, corpus: Path, out: Path, **environment: str) -> Any:
-    """What a script says, in a process of its own."""
-    command = [sys.executable, "-c", script, str(corpus), str(out)]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT), **environment}
-    done = subprocess.run(command, env=environment, cwd=ROOT, check=True, capture_output=True, text=True)
-    return json.loads(done.stdout)
+def train(corpus: Path, out: Path, *, memory: int, threads: int, hash_seed: int = 0) -> tuple[str, int]:
+    """Make a model in a process of its own: the digest of its folder, and the process's peak memory in bytes."""
+    environment = {
+        "OMP_NUM_THREADS": "1",
+        "PYTHONHASHSEED": str(hash_seed),
+        "PYTHONPATH": str(ROOT),
+        "STEMMA_DATA_THREADS": str(threads),
+        "STEMMA_MEMORY_LIMIT": str(memory << 20),
+    }
+    command = [sys.executable, "-c", TRAIN, str(corpus), str(out)]
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    digest, peak = json.loads(done.stdout)
+    return digest, peak
 
 
 def save_random_corpus(folder: Path, num_tokens: int, num_words: int = 5000) -> Path:
@@ -71,14 +58,7 @@ def save_random_corpus(folder: Path, num_tokens: int, num_words: int = 5000) -> 
 def test_processes_memory_and_threads_leave_no_trace(tmp_path: Path) -> None:
     corpus = save_random_corpus(tmp_path / "corpus", 60_000)
     digests = {
-        run(
-            TRAIN,
-            corpus,
-            tmp_path / f"model-{number}",
-            STEMMA_MEMORY_LIMIT=str(memory << 20),
-            STEMMA_DATA_THREADS=str(threads),
-            PYTHONHASHSEED=str(number),
-        )
+        train(corpus, tmp_path / f"model-{number}", memory=memory, threads=threads, hash_seed=number)[0]
         for number, (memory, threads) in enumerate([(256, 1), (1, 1), (3, 4)])
     }
     assert len(digests) == 1
@@ -86,11 +66,9 @@ def test_processes_memory_and_threads_leave_no_trace(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_corpus(tmp_path: Path) -> None:
-    """Counting, smoothing and writing; to score text, a model is mapped as a whole."""
     peaks = []
     for name, num_tokens in (("x1", 200_000), ("x10", 2_000_000)):
         corpus = save_random_corpus(tmp_path / name, num_tokens)
-        limits = {"STEMMA_MEMORY_LIMIT": str(16 << 20), "STEMMA_DATA_THREADS": "2"}
-        peaks.append(run(COUNT, corpus, tmp_path / name / "model", **limits))
+        peaks.append(train(corpus, tmp_path / name / "model", memory=16, threads=2)[1])
     assert peaks[1] < 1.1 * peaks[0]
     assert peaks[1] < 1 << 30

@@ -119,24 +119,29 @@ class TokenStore:
         return np.concatenate(lengths) if lengths else np.zeros(0, dtype=np.int64)
 
     def shards(self) -> Iterator[Shard]:
-        """The shards in order, for work on whole arrays; no document lies in two of them."""
-        return (self.shard(number) for number in range(len(self._index["shards"])))
+        """The shards in order, for work on whole arrays; no document lies in two of them.
+
+        They are mapped anew and not kept, so that a pass over a corpus does not end with all of it in memory.
+        """
+        return (self._map(number) for number in range(len(self._index["shards"])))
 
     def shard(self, number: int) -> Shard:
         """One shard, mapped on first use."""
         if number not in self._shards:
-            name = self._index["shards"][number]["name"]
-            arrays = {kind: np.load(_array_path(self._folder, name, kind), mmap_mode="r") for kind in _KINDS}
-            self._shards[number] = Shard(**arrays)
+            self._shards[number] = self._map(number)
         return self._shards[number]
 
     def verify(self) -> None:
         """Hash every shard again and compare with its name."""
         for number, entry in enumerate(self._index["shards"]):
-            shard = self.shard(number)
-            if _name_of(shard) != entry["name"]:
+            if _name_of(self._map(number)) != entry["name"]:
                 path = _array_path(self._folder, entry["name"], "ids")
                 raise CorruptionError(f"{path}: the shard's content does not match its name; run `tokenize` again")
+
+    def _map(self, number: int) -> Shard:
+        name = self._index["shards"][number]["name"]
+        arrays = {kind: np.load(_array_path(self._folder, name, kind), mmap_mode="r") for kind in _KINDS}
+        return Shard(**arrays)
 
 
 class TokenStoreWriter:

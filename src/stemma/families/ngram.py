@@ -144,7 +144,7 @@ def _pretrain(job: Pretraining[NgramSettings]) -> dict[str, float]:
     estimates = estimate(counts, smoothing, memory=memory, threads=threads, progress=job.progress)
     details = {"smoothing": job.settings.smoothing, **details}
     save_model(job.out, counts, estimates, backs_off=smoothing.backs_off, details=details)
-    model = NgramModel.open(job.out)
+    model = NgramModel.open(job.out, frugal=True)
     metrics = _describe(model) | _validate(model, TokenStore.open(job.tokens / "validation"), job.progress)
     job.tracker.log_metrics(metrics, 0)
     return metrics

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from stemma.data.ngram_counts import Level, NgramCounts
 from stemma.data.ngram_windows import Ids, Symbols, pad, windows
 from stemma.families.ngram_estimation import Estimates
-from stemma.families.ngram_store import Stream, map_tensors, stream_file, write_tensors
+from stemma.families.ngram_store import MappedTensors, Stream, stream_file, write_tensors
 from stemma.files import read_json, write_json
 
 __all__ = ["NgramModel", "save_model"]
@@ -28,17 +28,18 @@ _CONFIG, _TENSORS = "ngram.json", "model.safetensors"
 class NgramModel:
     """Probabilities of tokens after contexts, and the counts behind them."""
 
-    def __init__(self, symbols: Symbols, order: int, *, backs_off: bool, tensors: dict[str, npt.NDArray[Any]]) -> None:
+    def __init__(self, symbols: Symbols, order: int, *, backs_off: bool, tensors: MappedTensors) -> None:
         self.symbols, self.order = symbols, order
         self.backs_off = backs_off  # whether a context that was never seen leaves it to the shorter ones, or says 0
         self._tensors = tensors
 
     @classmethod
-    def open(cls, folder: Path) -> "NgramModel":
-        """Map a model that `save_model` wrote."""
+    def open(cls, folder: Path, *, frugal: bool = False) -> "NgramModel":
+        """Map a model that `save_model` wrote; a `frugal` one is slower, but takes no memory to speak of."""
         config = read_json(folder / _CONFIG)
         symbols = Symbols(**{**config["symbols"], "silent": tuple(config["symbols"]["silent"])})
-        return cls(symbols, config["order"], backs_off=config["backs_off"], tensors=map_tensors(folder / _TENSORS))
+        tensors = MappedTensors(folder / _TENSORS, frugal=frugal)
+        return cls(symbols, config["order"], backs_off=config["backs_off"], tensors=tensors)
 
     def values(self, name: str, order: int) -> npt.NDArray[Any]:
         """An array of one order, by node: `keys`, `counts`, `probabilities` or `backoffs`."""
@@ -58,11 +59,7 @@ class NgramModel:
         for order, words in enumerate(columns[1:], start=2):
             node = np.full(len(words), -1)
             rows = np.flatnonzero((found[-1] >= 0) & (words < size))
-            wanted = found[-1][rows] * size + words[rows]
-            keys = self.values("keys", order)
-            if len(keys):
-                places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-                node[rows] = np.where(keys[places] == wanted, places, -1)
+            node[rows] = self._tensors.find(f"keys.{order}", found[-1][rows] * size + words[rows])
             found.append(node)
         return found
 
@@ -74,9 +71,11 @@ class NgramModel:
         result: Floats = self.values("probabilities", 1)[columns[0]].astype(np.float64)
         for order in range(2, len(columns) + 1):
             node, context = own[order - 1], contexts[order - 2]
-            backoff = np.where(context >= 0, _at(self.values("backoffs", order - 1), context), float(self.backs_off))
+            backoff = np.where(
+                context >= 0, self._tensors.take(f"backoffs.{order - 1}", context), float(self.backs_off)
+            )
             backed_off = np.where(columns[order - 1] < self.symbols.size, backoff * result, result)
-            result = np.where(node >= 0, _at(self.values("probabilities", order), node), backed_off)
+            result = np.where(node >= 0, self._tensors.take(f"probabilities.{order}", node), backed_off)
         return result
 
     def distribution(self, context: Sequence[int]) -> Floats:
@@ -90,7 +89,7 @@ class NgramModel:
     def counts(self, columns: Sequence[Ids]) -> list[npt.NDArray[np.int64]]:
         """For each length, how often the n-gram that each window ends in was seen."""
         return [
-            np.where(node >= 0, _at(self.values("counts", order), node), 0).astype(np.int64)
+            self._tensors.take(f"counts.{order}", node).astype(np.int64)
             for order, node in enumerate(self.nodes(columns[: self.order]), start=1)
         ]
 
@@ -157,8 +156,3 @@ def _with_endings(level: Level, path: Path) -> Iterator[npt.NDArray[np.float64]]
         done += len(block)
     if pending:
         yield np.ones(pending)
-
-
-def _at(values: npt.NDArray[Any], nodes: Ids) -> npt.NDArray[Any]:
-    """Values by node; what stands for -1 is not looked at."""
-    return values[np.maximum(nodes, 0)] if len(values) else np.zeros(len(nodes))

@@ -9,7 +9,8 @@ import pytest
 from safetensors.numpy import load_file
 
 from stemma.errors import CorruptionError
-from stemma.families.ngram_store import Stream, map_tensors, stream_file, write_tensors
+from stemma.families import ngram_store
+from stemma.families.ngram_store import MappedTensors, Stream, stream_file, write_tensors
 
 
 def test_the_library_reads_what_was_streamed(tmp_path: Path) -> None:
@@ -26,8 +27,8 @@ def test_the_library_reads_what_was_streamed(tmp_path: Path) -> None:
 
     write_tensors(tmp_path / "file.safetensors", streams)
 
-    for loaded in (load_file(tmp_path / "file.safetensors"), map_tensors(tmp_path / "file.safetensors")):
-        assert loaded.keys() == streams.keys()
+    assert load_file(tmp_path / "file.safetensors").keys() == streams.keys()
+    for loaded in (load_file(tmp_path / "file.safetensors"), MappedTensors(tmp_path / "file.safetensors")):
         for name, expected in (arrays | {"raw": raw.astype(np.float32)}).items():
             np.testing.assert_array_equal(loaded[name], expected)
             assert loaded[name].dtype == expected.dtype
@@ -44,4 +45,24 @@ def test_a_short_stream_is_noticed(tmp_path: Path) -> None:
 def test_what_is_no_such_file_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "f").write_bytes(content)
     with pytest.raises(CorruptionError, match="not a safetensors file"):
-        map_tensors(tmp_path / "f")
+        MappedTensors(tmp_path / "f")
+
+
+@pytest.mark.parametrize("frugal", [False, True])
+def test_finds_and_takes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, frugal: bool) -> None:
+    monkeypatch.setattr(ngram_store, "_PIECE", 7)
+    keys = np.arange(0, 300, 3)
+    streams = {
+        "keys": Stream(dtype=np.int64, size=len(keys), blocks=[keys]),
+        "values": Stream(dtype=np.float32, size=len(keys), blocks=[keys / 2]),
+        "none": Stream(dtype=np.int64, size=0, blocks=[]),
+    }
+    write_tensors(tmp_path / "f", streams)
+    tensors = MappedTensors(tmp_path / "f", frugal=frugal)
+    wanted = np.array([297, 0, 1, 20, 21, 18, 299, 1000, -5, 21])
+    places = tensors.find("keys", wanted)
+    assert places.tolist() == [99, 0, -1, -1, 7, 6, -1, -1, -1, 7]
+    assert tensors.take("values", places).tolist() == [148.5, 0, 0, 0, 10.5, 9, 0, 0, 0, 10.5]
+    assert tensors.find("none", wanted).tolist() == [-1] * 10
+    assert tensors.take("none", np.array([-1, -1])).tolist() == [0, 0]
+    assert tensors.find("keys", wanted[:0]).tolist() == []
