@@ -100,6 +100,28 @@ def test_prepare_names_a_checksum_that_differs(stemma: Run) -> None:
     assert refusal(stemma(*PREPARE)).startswith(f"{name}: its sha256 is ")
 
 
+BAD_CORPUS_FILES: dict[str, tuple[bytes | None, str]] = {
+    "missing": (None, "data/external/own.jsonl: no such file"),
+    "empty": (b"", "data/external/own.jsonl: the file is empty"),
+    "not UTF-8": (b'{"text": "a"}\n{"text": "\xff"}\n', "data/external/own.jsonl:2: not valid UTF-8"),
+    "malformed": (b'{"text": "a"}\n{"text": "b"\n', "data/external/own.jsonl:2: not valid JSON"),
+    "wrong columns": (b'{"body": "a"}\n', "data/external/own.jsonl:1: no column 'text'"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_CORPUS_FILES)
+def test_ingest_names_the_file_and_the_line(stemma: Run, name: str) -> None:
+    settings = toy_inputs.settings({})
+    source = {"kind": "files", "paths": ["data/external/own.jsonl"], "format": "jsonl", "licence": "CC0"}
+    settings["corpora"]["wikipedia"]["sources"] = {"own": source}
+    write_settings(settings)
+    data, message = BAD_CORPUS_FILES[name]
+    if data is not None:
+        Path("data/external/own.jsonl").write_bytes(data)
+    assert refusal(stemma(*INGEST)).startswith(message)
+    assert not Path("data/raw").exists() or not list(Path("data/raw").iterdir()), "no half-written folder is left"
+
+
 BAD_ROWS: dict[str, tuple[str, dict[str, Any], str]] = {
     "unknown label": ("classification", {"label": "ugly"}, "unknown label 'ugly'"),
     "span outside its context": (
@@ -171,7 +193,7 @@ def test_a_missing_split_is_named(stemma: Run) -> None:
 
 def test_validate_names_a_stage_that_has_not_run(stemma: Run) -> None:
     write_settings(toy_inputs.settings({}))
-    assert refusal(stemma(*VALIDATE)).startswith("data/raw/corpora: no such folder; run the stage that writes it")
+    assert refusal(stemma(*VALIDATE)).startswith("data/raw/corpora: no corpora there; run the stage that writes them")
 
 
 def test_a_process_of_its_own_shows_the_rows_and_then_one_line(stemma: Run) -> None:

@@ -33,6 +33,7 @@ class GreatExpectations:
 
     def judge(self, table: pa.Table, rules: Sequence[Rule]) -> list[Verdict]:
         """Check every rule on a table of derived columns; one verdict a rule, in their order."""
+        assert len({rule.name for rule in rules}) == len(rules), "two rules of one name"
         suite = self._library.ExpectationSuite(name="rules", expectations=[_configuration(rule) for rule in rules])
         batch = self._batches.get_batch({"dataframe": table.to_pandas()})
         outcome = batch.validate(suite, result_format={"result_format": "COMPLETE", "partial_unexpected_count": 0})

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from stemma.config import Splits
-from stemma.data.documents import DOCUMENT_SCHEMA, parquet_files, read_documents, read_row_groups
+from stemma.data.documents import DOCUMENT_SCHEMA, count_documents, parquet_files, read_documents, read_row_groups
 from stemma.data.overlap import Hashes, hash_ngrams
 from stemma.data.quarantine import Inspection
 from stemma.data.repeats import Places, find_repeats
@@ -45,11 +45,15 @@ def inspect_corpus(folder: Path, out: Path, inspection: Inspection, workspace: W
     _write_manifest(folder, out, passed)
 
 
-def hash_training_documents(folder: Path, splits: Splits, length: int) -> Iterator[Hashes]:
+def hash_training_documents(folder: Path, splits: Splits, length: int, progress: Progress) -> Iterator[Hashes]:
     """The n-grams of a corpus's training documents, a row group at a time."""
+    progress.start(f"overlap with {folder.name}", count_documents(folder), "documents")
+    done = 0
     for table in read_documents(folder, ["id", "text"]):
         chosen = [split_of(document, splits) == "train" for document in table["id"].to_pylist()]
         yield hash_ngrams(table["text"].filter(pa.array(chosen, pa.bool_())), length)[0]
+        done += table.num_rows
+        progress.update(done)
 
 
 def _column(folder: Path, name: str) -> Iterator[list[str]]:

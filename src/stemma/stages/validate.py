@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Final
 
 from stemma.adapters.expectations import GreatExpectations
 from stemma.config import Params, Task
@@ -25,6 +26,8 @@ from stemma.tasks.storage import split_path
 __all__ = ["run"]
 
 logger = logging.getLogger(__name__)
+
+NAMED: Final = 3  # inputs that the error names; the report has all
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +102,9 @@ def _check_splits(bench: _Bench, splits: Sequence[_CheckedSplit]) -> None:
     shares: dict[str, dict[str, float]] = {split.inspection.name: {} for split in splits}
     corpora = _folders(bench.valid / "corpora")
     for corpus in corpora:
-        bench.progress.start(f"overlap with {corpus.name}", None, "documents")
-        read = partial(hash_training_documents, corpus, params.splits, params.validation.overlap_ngram)
-        overlaps = measure_overlap(sets, read, params.validation.overlap_ngram, bench.workspace.memory_limit)
+        length = params.validation.overlap_ngram
+        read = partial(hash_training_documents, corpus, params.splits, length, bench.progress)
+        overlaps = measure_overlap(sets, read, length, bench.workspace.memory_limit)
         for split, overlap in zip(evaluation, overlaps, strict=True):
             split.inspection.facts.setdefault("overlap", {})[corpus.name] = overlap.report()
             shares[split.inspection.name][overlap_column(corpus.name)] = overlap.share
@@ -116,9 +119,10 @@ def _check_splits(bench: _Bench, splits: Sequence[_CheckedSplit]) -> None:
 
 
 def _folders(parent: Path) -> list[Path]:
-    if not parent.is_dir():
-        raise InputError(f"{parent}: no such folder; run the stage that writes it")
-    return sorted(path for path in parent.iterdir() if path.is_dir())
+    folders = sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
+    if not folders:
+        raise InputError(f"{parent}: no corpora there; run the stage that writes them")
+    return folders
 
 
 def _refuse(inspections: Sequence[Inspection]) -> None:
@@ -128,5 +132,7 @@ def _refuse(inspections: Sequence[Inspection]) -> None:
         for failure in inspection.first_failures:
             logger.error("%s: %s", inspection.name, failure)
     if refused:
-        problems = "; ".join(f"{inspection.name}: {', '.join(inspection.problems)}" for inspection in refused)
-        raise ValidationError(f"{problems}; mend the input, or change the limits if you know why")
+        problems = [f"{inspection.name}: {', '.join(inspection.problems)}" for inspection in refused]
+        more = [f"and {len(problems) - NAMED} more inputs"] if len(problems) > NAMED else []
+        advice = "mend the input, or change the limits if you know why"
+        raise ValidationError("; ".join([*problems[:NAMED], *more, advice]))
