@@ -123,16 +123,16 @@ def save_model(
     }
     count_type = tensors["counts.1"].dtype  # no n-gram is more frequent than its words
     for level, probabilities in zip(counts.levels, estimates.probabilities, strict=True):
-
-        def stream(dtype: npt.DTypeLike, blocks: Iterator[npt.NDArray[Any]], size: int = level.size) -> Stream:
-            return Stream(dtype=dtype, size=size, blocks=blocks)
-
-        tensors[f"keys.{level.order}"] = stream(np.int64, stream_file(level.folder / "keys", np.uint64))
-        tensors[f"counts.{level.order}"] = stream(count_type, stream_file(level.folder / "counts", np.uint64))
-        tensors[f"probabilities.{level.order}"] = stream(np.float32, stream_file(probabilities, np.float64))
+        blocks = {
+            "keys": (np.int64, stream_file(level.folder / "keys", np.uint64)),
+            "counts": (count_type, stream_file(level.folder / "counts", np.uint64)),
+            "probabilities": (np.float32, stream_file(probabilities, np.float64)),
+        }
+        for name, (dtype, values) in blocks.items():
+            tensors[f"{name}.{level.order}"] = Stream(dtype=dtype, size=level.size, blocks=values)
     for level, backoffs in zip(counts.levels[:-1], estimates.backoffs, strict=True):
-        blocks = _with_endings(level, backoffs)
-        tensors[f"backoffs.{level.order}"] = Stream(dtype=np.float32, size=level.size, blocks=blocks)
+        filled = _with_endings(level, backoffs)
+        tensors[f"backoffs.{level.order}"] = Stream(dtype=np.float32, size=level.size, blocks=filled)
     write_tensors(folder / _TENSORS, tensors)
     config = {"order": counts.order, "symbols": asdict(counts.symbols), "backs_off": backs_off, **details}
     write_json(folder / _CONFIG, config)
@@ -145,14 +145,14 @@ def _in_memory(values: npt.NDArray[Any], dtype: type[np.generic]) -> Stream:
 def _with_endings(level: Level, path: Path) -> Iterator[npt.NDArray[np.float64]]:
     """Backoffs by node: those of contexts, and 1 for the n-grams that end in </s>, after which nothing comes."""
     done = 0
-    pending = level.num_ending
     for block in stream_file(path, np.float64):
-        cut = level.first_ending - done
-        if pending and cut <= len(block):
-            yield block[:cut]
-            yield np.ones(pending)
-            block, pending = block[cut:], 0
-        yield block
+        place = level.first_ending - done  # of the endings in this block, if they are not behind or ahead
         done += len(block)
-    if pending:
-        yield np.ones(pending)
+        if not 0 <= place < len(block):
+            yield block
+            continue
+        yield block[:place]
+        yield np.ones(level.num_ending)
+        yield block[place:]
+    if level.first_ending >= done:
+        yield np.ones(level.num_ending)
