@@ -26,9 +26,9 @@ _LINK: Final = re.compile(r"\[([^\[\]\n]{1,300})\]\([^()\s]{1,500}\)")
 _WIKI_HEADING: Final = re.compile(r"^={2,6}[ \t]*([^=\n]{1,200}?)[ \t]*={2,6}$", re.MULTILINE)
 _HEADING: Final = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
 _QUOTE: Final = re.compile(r"^>[ \t]?", re.MULTILINE)
-_RULE: Final = re.compile(r"^(?:(?:[-*_][ \t]*){3,}|`{3,}[^`\n]{0,40}|~{3,})$", re.MULTILINE)
-_BOLD_QUOTES: Final = re.compile(r"'{3,}|''(?=\w)|(?<=[\w.,;!?])''")
-_EMPHASIS: Final = re.compile(r"(?<![\w*_])([*_]{1,3})(?=[^\s*_])([^*_\n]{1,1000}?)(?<=[^\s*_])\1(?![\w*_])")
+_RULE: Final = re.compile(r"^(?:[-*_](?:[ \t]*[-*_]){2,}[ \t]*|`{3,}[^`\n]{0,40}|~{3,})$", re.MULTILINE)
+_QUOTES: Final = re.compile(r"''+")
+_EMPHASIS: Final = re.compile(r"([*_]{1,3})(?=[^\s*_])([^*_\n]{1,1000})(?<=[^\s*_])\1(?![\w*_])")
 
 
 def strip_leftovers(text: str) -> str:
@@ -42,11 +42,31 @@ def strip_leftovers(text: str) -> str:
     if "[" in text:
         text = _LINK.sub(r"\1", _IMAGE.sub("", _WIKI_LINK.sub(r"\1", text)))
     if "''" in text:
-        text = _BOLD_QUOTES.sub("", text)
-    text = _QUOTE.sub("", _HEADING.sub("", _WIKI_HEADING.sub(r"\1", text)))
-    return _EMPHASIS.sub(r"\2", _RULE.sub("", text))
+        text = _QUOTES.sub(_unquoted, text)
+    if "==" in text:
+        text = _WIKI_HEADING.sub(r"\1", text)
+    if "#" in text:
+        text = _HEADING.sub("", text)
+    if ">" in text:
+        text = _QUOTE.sub("", text)
+    if "*" in text or "_" in text:
+        text = _EMPHASIS.sub(_emphasised, text)
+    return _RULE.sub("", text)
 
 
 def _tag_space(match: re.Match[str]) -> str:
     """A tag that begins or ends a block parts words; one inside a line does not."""
     return "\n" if _BLOCK_TAG.match(match[0]) else ""
+
+
+def _unquoted(match: re.Match[str]) -> str:
+    """Nothing for the marks of bold and italics; two quotes between spaces are something else."""
+    before, after = match.string[match.start() - 1 : match.start()], match.string[match.end() : match.end() + 1]
+    is_mark = len(match[0]) > 2 or after.isalnum() or before.isalnum() or before in (".", ",", ";", "!", "?")
+    return "" if is_mark else match[0]
+
+
+def _emphasised(match: re.Match[str]) -> str:
+    """The words between marks; marks inside a word are part of it."""
+    before = match.string[match.start() - 1 : match.start()]
+    return match[0] if before.isalnum() or before in ("*", "_") else match[2]

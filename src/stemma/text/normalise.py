@@ -14,16 +14,24 @@ _INVISIBLE: Final = re.compile(
     "[\x00-\x08\x0b\x0e-\x1f\x7f-\x84\x86-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f"
     "\ufe00-\ufe0f\ufeff\ufff9-\ufffb\ufffe\uffff\ue000-\uf8ff]+"
 )
-_LINE_END: Final = re.compile("\r\n|[\r\x0c\x85\u2028]")
-_PARAGRAPH_END: Final = re.compile("\u2029")
-_SPACES: Final = re.compile("[ \t\xa0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
-_SPACE_AT_LINE_END: Final = re.compile(r" ?\n ?")
-_BLANK_LINES: Final = re.compile(r"\n{3,}")
+_LINE_ENDS: Final = ("\r\n", "\r", "\x0c", "\x85", "\u2028")
+_SPACES: Final = "\t\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000"
 
 
 def normalise(text: str, form: Literal["NFC", "NFKC"]) -> str:
     """The normal form of a text; applying it twice changes nothing."""
-    text = _PARAGRAPH_END.sub("\n\n", _LINE_END.sub("\n", text))
-    text = unicodedata.normalize(form, _INVISIBLE.sub("", text))
-    text = _SPACE_AT_LINE_END.sub("\n", _SPACES.sub(" ", text))
-    return _BLANK_LINES.sub("\n\n", text).strip()
+    for line_end in _LINE_ENDS:
+        text = text.replace(line_end, "\n")
+    text = _INVISIBLE.sub("", text.replace("\u2029", "\n\n"))
+    text = unicodedata.normalize(form, text)  # after which NFKC may have new plain spaces
+    for space in _SPACES:
+        text = text.replace(space, " ")
+    text = _shrink(text, "  ", " ").replace(" \n", "\n").replace("\n ", "\n")
+    return _shrink(text, "\n\n\n", "\n\n").strip()
+
+
+def _shrink(text: str, run: str, shorter: str) -> str:
+    """Replace `run` until there is none; each pass shortens long runs by a share, so that there are few."""
+    while run in text:
+        text = text.replace(run, shorter)
+    return text
