@@ -119,10 +119,12 @@ class BertExamples:
         """Some examples with the pairs and masks of one epoch."""
         pairs = self._pairs.build(examples, epoch)
         masked = self._masker.mask(pairs.ids, examples, epoch)
+        columns, asked = _asked_columns(masked.chosen)
         tensors = {
             "input_ids": masked.ids,
             "token_type_ids": pairs.types,
-            "positions": np.flatnonzero(masked.chosen),
+            "columns": columns,
+            "asked": asked,
             "labels": pairs.ids[masked.chosen],
             "next_sentence_label": pairs.is_random.astype(np.int64),
         }
@@ -133,6 +135,16 @@ class BertExamples:
         return Batch(
             name=name, tensors={key: torch.from_numpy(value) for key, value in tensors.items()}, num_tokens=num_tokens
         )
+
+
+def _asked_columns(chosen: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """Each row's column 0 and its chosen ones (batch, width), filled up with 0, and where the chosen ones lie in that."""
+    rows, columns = np.nonzero(chosen)
+    counts = chosen.sum(axis=1)
+    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
+    table = np.zeros((len(chosen), int(counts.max(initial=0)) + 1), np.int64)
+    table[rows, place] = columns
+    return table, rows * table.shape[1] + place
 
 
 def _optimisation(job: Pretraining[BertSettings]) -> Optimisation:
