@@ -2,8 +2,8 @@
 
 - `chance` guesses each answer uniformly (a span: from any word on, as long as some training answer). Its figures are means
   over many guesses of each example, so its score is close to the expected one.
-- `majority` gives the commonest training answer: the label; of the spans in a context, the one that was an answer most often;
-  for tags `O`, which finds no entity.
+- `majority` gives the commonest training answer: the label; a span of the median length at the median place; for tags `O`,
+  which finds no entity.
 - `memory` (tagging) gives each word the tag that it had most often in training, and `O` to a new one.
 - `bag-of-words` sees which words there are and not their order: for labels a logistic regression on tf-idf weights, a bag for
   each text of a pair; for tags one on the word and the bag of two words to each side; for spans see `span_baselines`.
@@ -21,7 +21,7 @@ import pyarrow as pa
 from stemma.protocols import HeadKind
 from stemma.tasks.base import PREDICTION_SCHEMAS
 from stemma.tasks.metrics import Statistics, per_example
-from stemma.tasks.span_baselines import fit_overlap, guess_spans, predict_frequent, predict_overlap
+from stemma.tasks.span_baselines import fit_overlap, guess_spans, predict_overlap, predict_typical
 
 __all__ = ["BASELINES", "CHANCE", "chance_statistics"]
 
@@ -61,7 +61,7 @@ def _majority_label(train: pa.Table, test: pa.Table, labels: Sequence[str]) -> p
 
 
 def _majority_span(train: pa.Table, test: pa.Table, labels: Sequence[str]) -> pa.Table:  # noqa: ARG001  one shape for all
-    return predict_frequent(train, test)
+    return predict_typical(train, test)
 
 
 def _majority_tag(train: pa.Table, test: pa.Table, labels: Sequence[str]) -> pa.Table:
