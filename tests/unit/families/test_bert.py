@@ -8,10 +8,9 @@ from safetensors.torch import load_file
 
 from stemma.config import parse_settings
 from stemma.data.token_store import TokenStore
-from stemma.errors import InputError, SettingsError
+from stemma.errors import SettingsError
 from stemma.families.bert import BERT, BertExamples, BertSettings
-from stemma.families.bert_network import build_network, load_encoder, read_tokenizer
-from stemma.families.bert_scorer import load_scorer
+from stemma.families.bert_network import build_network
 from tests import toy_bert
 
 
@@ -105,18 +104,6 @@ def test_batches_are_trimmed_and_masked_only_where_there_is_padding(trained):
             assert torch.equal(mask.bool(), ids != 0)
 
 
-def test_heads_are_drawn_from_their_seed(trained):
-    job, _ = trained
-    encoder = load_encoder(job.out)
-    torch.manual_seed(0)
-    state = torch.get_rng_state()
-    one, same, other = (encoder.with_head("classification", ["a", "b"], seed=seed).state_dict() for seed in (1, 1, 2))
-    assert torch.equal(torch.get_rng_state(), state), "nobody else's random numbers are used up"
-    assert all(torch.equal(one[name], same[name]) for name in one)
-    differing = {name for name in one if not torch.equal(one[name], other[name])}
-    assert differing == {"network.classifier.weight"}
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -131,23 +118,3 @@ def test_heads_are_drawn_from_their_seed(trained):
 def test_settings_that_cannot_be_are_refused(change, message):
     with pytest.raises(SettingsError, match=message):
         parse_settings(BertSettings, toy_bert.SETTINGS | change, "params.yaml: variants.bert")
-
-
-def test_a_tokenizer_without_the_special_tokens_is_refused(tmp_path):
-    with pytest.raises(InputError, match="no such file"):
-        read_tokenizer(tmp_path)
-    text = toy_bert.tokenizer().to_str().replace("[MASK]", "[HIDE]")
-    (tmp_path / "tokenizer.json").write_text(text)
-    with pytest.raises(InputError, match=r"BERT needs \[MASK\]"):
-        read_tokenizer(tmp_path)
-
-
-def test_long_sentences_are_scored_in_pieces(trained):
-    job, _ = trained
-    scorer = load_scorer(job.out)
-    pieces = [" ".join(["a"] * 30), " ".join(["b"] * 30), "c ?"]
-    whole, apart = scorer.score([" ".join(pieces)]), scorer.score(pieces)
-    assert scorer.pseudo
-    assert whole.nats.sum() == pytest.approx(apart.nats.sum(), rel=1e-5)
-    assert whole.num_predictions.tolist() == [62]
-    assert whole.num_unknown.tolist() == [1]
