@@ -62,7 +62,7 @@ def _find_columns(
         elif isinstance(theirs, int) and 0 <= theirs < width:
             positions[ours] = theirs
         elif ours in columns or ours in REQUIRED:
-            found = ", ".join(header) if header is not None else f"{width} without names"
+            found = ", ".join(map(repr, header)) if header is not None else f"{width} without names"
             raise InputError(f"{where}: no column {theirs!r} for {ours!r}; the columns are {found}")
     return positions
 

@@ -66,7 +66,7 @@ def convert_record(
         if theirs in record:
             row[ours] = _convert(ours, record[str(theirs)], f"{where}: {theirs!r}", label_names)
         elif ours in columns or ours in REQUIRED[kind]:
-            raise InputError(f"{where}: no {theirs!r} for {ours!r}; there are {', '.join(sorted(record))}")
+            raise InputError(f"{where}: no {theirs!r} for {ours!r}; there are {', '.join(map(repr, sorted(record)))}")
     return row
 
 

@@ -174,7 +174,9 @@ def test_a_local_copy_of_the_hubs_layout_gives_labels_by_name() -> None:
 def test_columns_that_the_hub_does_not_have_are_named() -> None:
     write_hub([{"sentence": "a", "label": "good"}])
     source = {**HUB, "columns": {"text": "words"}}
-    with pytest.raises(InputError, match=r"local@main train: row 0: no 'words' for 'text'; there are label, sentence"):
+    with pytest.raises(
+        InputError, match=r"local@main train: row 0: no 'words' for 'text'; there are 'label', 'sentence'"
+    ):
         run({"toy": {**toy_inputs.task("classification"), "source": source}})
 
 
