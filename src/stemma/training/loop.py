@@ -206,4 +206,5 @@ def _weights(model: nn.Module) -> dict[str, Tensor]:
 
 
 def _below(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    return {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+    """Copy the tensors under a prefix: those of a checkpoint may be memory maps of files that will be removed."""
+    return {name.removeprefix(prefix): tensor.clone() for name, tensor in tensors.items() if name.startswith(prefix)}
