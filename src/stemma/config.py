@@ -23,6 +23,7 @@ __all__ = [
     "Evaluation",
     "FilesSource",
     "Finetuning",
+    "GeneratedSource",
     "HubSource",
     "NearDuplicates",
     "OfflineTask",
@@ -72,6 +73,16 @@ class BundledSource(Settings):
     licence: str
 
 
+class GeneratedSource(Settings):
+    """Text that the project writes itself, from a grammar: works offline, and a small model learns it in minutes."""
+
+    kind: Literal["generated"]
+    name: Literal["stories"]
+    documents: PositiveInt
+    seed: int
+    licence: str
+
+
 class FilesSource(Settings):
     """Local files. One outside `data/external` needs its sha256, or a change of it would go unseen."""
 
@@ -96,7 +107,7 @@ class HubSource(Settings):
     text_column: str = "text"
 
 
-Source = Annotated[BundledSource | FilesSource | HubSource, Field(discriminator="kind")]
+Source = Annotated[BundledSource | GeneratedSource | FilesSource | HubSource, Field(discriminator="kind")]
 
 
 class Corpus(Settings):
@@ -171,6 +182,7 @@ class OfflineTask(Settings):
     kind: Literal["offline"]
     recipe: Name
     corpus: Name
+    sources: list[Name] = Field(min_length=1)  # of that corpus; the passages come from their documents
     examples: dict[Literal["train", "validation", "test"], PositiveInt]
 
 
@@ -304,6 +316,8 @@ class Params(Settings):
         for name, task in self.tasks.items():
             if isinstance(task.source, OfflineTask):
                 _known(f"tasks.{name}.source.corpus", task.source.corpus, self.corpora)
+                for source in task.source.sources:
+                    _known(f"tasks.{name}.source.sources", source, self.corpora[task.source.corpus].sources)
         for name, pair in self.pairs.items():
             self._check_pair(name, pair)
         for name in self.release.floors:

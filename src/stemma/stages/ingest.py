@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from stemma.config import BundledSource, Corpus, FilesSource, HubSource, Params, Source
+from stemma.config import BundledSource, Corpus, FilesSource, GeneratedSource, HubSource, Params, Source
 from stemma.data.bundled import bundled_path
 from stemma.data.documents import DOCUMENT_SCHEMA, Document, RowGroupWriter, document_row
 from stemma.data.input_files import InputFile
 from stemma.data.source_files import describe_file, find_source_files
 from stemma.data.sources import read_file, read_mediawiki, record_document
+from stemma.data.stories import write_stories
 from stemma.errors import InputError
 from stemma.files import MANIFEST, atomic_dir, write_json
 from stemma.progress import Progress
@@ -68,6 +69,8 @@ def _open(source: Source, external: Path) -> _Opened:
             path = bundled_path(source.name)
             described = [describe_file(InputFile(path, path.name))]
             return _Opened(files=described, documents=read_mediawiki(path, path.name, strip_wikitext))
+        case GeneratedSource():
+            return _Opened(files=[], documents=write_stories(source.documents, source.seed))
         case FilesSource():
             files = find_source_files(source, external)
             return _Opened(files=[describe_file(file) for file in files], documents=_read_files(files, source))

@@ -66,7 +66,7 @@ def _offline_tables(
     task: Task, source: OfflineTask, params: Params, corpus: Path
 ) -> Mapping[Split, Iterable[pa.Table]]:
     examples = {str(split): count for split, count in source.examples.items()}
-    made = make_task(source.recipe, corpus, params.splits, examples, params.seed)
+    made = make_task(source.recipe, corpus, source.sources, params.splits, examples, params.seed)
     if not all(table.schema.equals(ROW_SCHEMAS[task.kind]) for table in made.values()):
         raise SettingsError(f"recipe {source.recipe!r} makes no {task.kind} task")
     return {split: [made[split]] for split in SPLITS}

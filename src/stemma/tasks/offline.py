@@ -7,7 +7,7 @@ matters, and memory holds the chosen passages only.
 
 import hashlib
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -40,14 +40,14 @@ class _Pick:
 
 
 def make_task(
-    recipe: str, corpus_dir: Path, splits: Splits, examples: Mapping[str, int], seed: int
+    recipe: str, corpus_dir: Path, sources: Sequence[str], splits: Splits, examples: Mapping[str, int], seed: int
 ) -> dict[str, pa.Table]:
-    """The rows of every split by a recipe; as many as asked, or as the corpus gives."""
+    """The rows of every split by a recipe, from documents of some sources; as many as asked, or as the corpus gives."""
     if recipe not in RECIPES:
         raise SettingsError(f"no recipe {recipe!r}; there are {', '.join(sorted(RECIPES))}")
     how = RECIPES[recipe]
     wanted: dict[Split, int] = {split: -(-examples.get(split, 0) // how.rows_per_passage) for split in SPLITS}
-    picks = _drop_repeats(_pick(recipe, corpus_dir, splits, wanted, seed))
+    picks = _drop_repeats(_pick(recipe, corpus_dir, sources, splits, wanted, seed))
     tables: dict[str, pa.Table] = {}
     for split in SPLITS:
         rows = _rows(how, picks[split][: wanted[split]], picks[split])
@@ -79,11 +79,13 @@ class _Selection:
 
 
 def _pick(
-    recipe: str, corpus_dir: Path, splits: Splits, wanted: Mapping[Split, int], seed: int
+    recipe: str, corpus_dir: Path, sources: Sequence[str], splits: Splits, wanted: Mapping[Split, int], seed: int
 ) -> dict[Split, list[_Pick]]:
     selections = {split: _Selection(int(_SLACK * wanted[split])) for split in SPLITS}
-    for table in read_documents(corpus_dir, ["id", "text"]):
+    for table in read_documents(corpus_dir, ["id", "source", "text"]):
         for row in table.to_pylist():
+            if row["source"] not in sources:
+                continue
             selection = selections[split_of(row["id"], splits)]
             for number, passage in find_passages(row["text"]):
                 if RECIPES[recipe].is_usable(passage):
