@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Final
+from typing import IO, Any, Final
 
 from stemma.adapters.delivery import Delivery
 from stemma.adapters.journal import JOURNALS, JournalReader
@@ -113,6 +113,7 @@ class SenderProcess:
     def __init__(self, folder: Path = JOURNALS) -> None:
         self._folder = folder
         self._process: subprocess.Popen[bytes] | None = None
+        self._listener: threading.Thread | None = None
 
     def start(self) -> None:
         """Start a sender unless there is one."""
@@ -121,7 +122,11 @@ class SenderProcess:
         if free:
             command = [sys.executable, "-m", "stemma.adapters.sender", str(self._folder)]
             environment = {**os.environ, **_LIMITS}
-            self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, env=environment)
+            pipes: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+            self._process = subprocess.Popen(command, env=environment, **pipes)
+            # its words pass through us: with our own stderr in its hands, who reads that would wait for its end, not ours
+            self._listener = threading.Thread(target=_pass_on, args=[self._process.stderr], daemon=True)
+            self._listener.start()
 
     def finish(self, seconds: float = FLUSH_SECONDS) -> None:
         """Have everything sent and the sender end; one that takes longer is left to itself, and to its own limit."""
@@ -134,8 +139,10 @@ class SenderProcess:
             self._process.stdin.write(_DONE)
             self._process.stdin.flush()
             self._process.stdin.close()
+        assert self._listener is not None
         try:
             self._process.wait(seconds)
+            self._listener.join(1.0)
         except subprocess.TimeoutExpired:
             _log.warning("tracking: the MLflow store is slow; what it does not get soon is kept in %s", self._folder)
 
@@ -154,7 +161,8 @@ def open_sender(folder: Path = JOURNALS) -> Iterator[None]:
 def main() -> None:
     """Serve the folder named on the command line until the owner says `done`."""
     folder = Path(sys.argv[1])
-    logging.basicConfig(format="stemma: %(message)s", level=logging.WARNING)
+    logging.basicConfig(format="%(message)s", level=logging.WARNING)
+    logging.raiseExceptions = False  # where the owner has gone, nobody listens
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the owner decides
     os.nice(5)
     with _lock(folder) as free:
@@ -166,6 +174,12 @@ def main() -> None:
         Sender(folder, MlflowStore).serve(stop)
 
 
+def _pass_on(stream: IO[bytes]) -> None:
+    with stream:
+        for line in stream:
+            _log.warning("%s", line.decode(errors="replace").rstrip())
+
+
 def _watch_owner(stop: threading.Event) -> None:
     """Wait for the owner's word, then for the sender's last round, but not for ever.
 
@@ -174,8 +188,6 @@ def _watch_owner(stop: threading.Event) -> None:
     if sys.stdin.buffer.readline() != _DONE:
         os._exit(0)
     stop.set()
-    time.sleep(FLUSH_SECONDS)
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())  # the owner has gone on; let its reader see the end
     time.sleep(_LAST_SECONDS)
     os._exit(0)
 
