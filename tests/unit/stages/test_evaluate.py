@@ -22,6 +22,7 @@ from stemma.progress import NullProgress
 from stemma.protocols import Scores
 from stemma.stages import evaluate
 from stemma.tasks.base import PREDICTION_SCHEMAS, ROW_SCHEMAS
+from stemma.tasks.baselines import BASELINES
 from stemma.tasks.metrics import score
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -118,7 +119,7 @@ def settings(**changes: Any) -> Params:
     """The project's settings with the variants and tasks of this test."""
     values = load_params(ROOT / "params.yaml").model_dump()
     corpus = next(iter(values["corpora"]))
-    source = {"kind": "offline", "recipe": "word-order", "corpus": corpus, "examples": {"train": 1}}
+    source = next(task["source"] for task in values["tasks"].values() if task["source"]["kind"] == "offline")
     kinds = {"order": ("classification", "matthews"), "cloze": ("span", "f1"), "names": ("tagging", "entity_f1")}
     values["families"] = {"uniform": {}}
     values["variants"] = {
@@ -285,6 +286,19 @@ def test_twice_gives_the_same_bytes_and_no_trace_of_where(project):
     assert digest_tree(folders) == first
     for file in (project.root / "report").rglob("*"):
         assert file.is_dir() or str(project.root) not in file.read_text()
+
+
+def test_baselines_do_not_see_the_answers(project, monkeypatch):
+    seen: set[str] = set()
+    whole = BASELINES["classification"]["majority"]
+
+    def spy(train: pa.Table, test: pa.Table, labels: Sequence[str]) -> pa.Table:
+        seen.update(test.column_names)
+        return whole(train, test, labels)
+
+    monkeypatch.setitem(BASELINES["classification"], "majority", spy)
+    project.run()
+    assert seen == {"id", "document", "text", "text_pair"}
 
 
 def test_progress_is_told_of_every_part(project):
