@@ -13,7 +13,13 @@ from stemma.files import write_json, write_manifest
 from stemma.tasks.base import ROW_SCHEMAS
 from tests import toy_bert
 
-SOURCE: Final[Any] = {"kind": "offline", "recipe": "r", "corpus": "wikipedia", "examples": {"train": 1}}
+SOURCE: Final[Any] = {
+    "kind": "offline",
+    "recipe": "r",
+    "corpus": "english",
+    "sources": ["stories"],
+    "examples": {"train": 1},
+}
 TASKS: Final = {
     "first": Task(
         kind="classification",
