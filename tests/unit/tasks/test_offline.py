@@ -17,6 +17,7 @@ from stemma.tasks.metrics import score
 from stemma.tasks.offline import RECIPES, make_task
 
 SHARES = Splits(validation=0.2, test=0.3)
+SOURCES = ["grammar"]
 EXAMPLES = {"train": 200, "validation": 60, "test": 100}
 NOUNS = ["river", "harbour", "castle", "engine", "village", "painter", "letter", "garden", "mountain", "teacher"]
 VERBS = ["crossed", "found", "praised", "left", "described", "visited"]
@@ -31,12 +32,12 @@ def sentence(rng: np.random.Generator, topic: int) -> str:
     return f"In {year} the old {first} of {name} {verb} a {second} in the very quiet {third} ."
 
 
-def write_corpus(folder: Path, order: int = 1, num_documents: int = 40) -> Path:
+def write_corpus(folder: Path, order: int = 1, num_documents: int = 40, source: str = "grammar") -> Path:
     rows = []
     for number in range(num_documents):
         rng = np.random.default_rng(number)
         text = " ".join(sentence(rng, number) for _ in range(12))
-        rows.append({"id": f"document-{number}", "source": "s", "licence": "l", "title": "t", "text": text})
+        rows.append({"id": f"document-{number}", "source": source, "licence": "l", "title": "t", "text": text})
     with RowGroupWriter(folder, "documents", DOCUMENT_SCHEMA) as writer:
         for row in rows[::order]:
             writer.write(row, len(row["text"]))
@@ -50,7 +51,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def tasks(corpus: Path) -> dict[str, dict[str, pa.Table]]:
-    return {name: make_task(name, corpus, SHARES, EXAMPLES, seed=1) for name in RECIPES}
+    return {name: make_task(name, corpus, SOURCES, SHARES, EXAMPLES, seed=1) for name in RECIPES}
 
 
 def asked(kind: str, row: dict[str, Any]) -> tuple[Any, ...]:
@@ -61,9 +62,9 @@ def asked(kind: str, row: dict[str, Any]) -> tuple[Any, ...]:
 
 @pytest.mark.parametrize("name", RECIPES)
 def test_the_same_rows_come_again_whatever_the_order_of_documents(name, corpus, tasks, tmp_path):
-    turned = make_task(name, write_corpus(tmp_path, order=-1), SHARES, EXAMPLES, seed=1)
+    turned = make_task(name, write_corpus(tmp_path, order=-1), SOURCES, SHARES, EXAMPLES, seed=1)
     assert all(tasks[name][split].equals(turned[split]) for split in SPLITS)
-    assert not tasks[name]["train"].equals(make_task(name, corpus, SHARES, EXAMPLES, seed=2)["train"])
+    assert not tasks[name]["train"].equals(make_task(name, corpus, SOURCES, SHARES, EXAMPLES, seed=2)["train"])
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -91,14 +92,20 @@ def test_no_row_and_no_id_stands_twice(name, tasks):
 @pytest.mark.parametrize("name", RECIPES)
 def test_a_corpus_that_gives_less_is_said_and_used(name, corpus, caplog):
     with caplog.at_level(logging.WARNING, logger="stemma"):
-        made = make_task(name, corpus, SHARES, {"train": 100_000, "validation": 2, "test": 2}, seed=1)
+        made = make_task(name, corpus, SOURCES, SHARES, {"train": 100_000, "validation": 2, "test": 2}, seed=1)
     assert 0 < made["train"].num_rows < 100_000
     assert f"{name}: the corpus gives {made['train'].num_rows} train rows of the 100000 asked for" in caplog.text
 
 
+@pytest.mark.parametrize("name", RECIPES)
+def test_documents_of_other_sources_give_no_rows(name, tmp_path):
+    made = make_task(name, write_corpus(tmp_path, source="other"), SOURCES, SHARES, EXAMPLES, seed=1)
+    assert all(made[split].num_rows == 0 for split in SPLITS)
+
+
 def test_an_unknown_recipe_is_named(corpus):
     with pytest.raises(SettingsError, match=r"no recipe 'rhyme'; there are inserted, names, word-order"):
-        make_task("rhyme", corpus, SHARES, EXAMPLES, seed=1)
+        make_task("rhyme", corpus, SOURCES, SHARES, EXAMPLES, seed=1)
 
 
 def test_word_order_is_balanced_with_the_same_words_under_both_labels(tasks):
