@@ -41,7 +41,7 @@ def make_project(folder: Path, tasks: tuple[str, ...] = ("first",)) -> Params:
     toy_tasks.write_pretrained(folder / "toy").rename(folder / "bert")
     (folder / PRETRAINED).mkdir(parents=True)
     (folder / "bert").rename(folder / PRETRAINED / "bert")
-    _write_corpus(folder)
+    _write_corpus(folder / CORPORA / values["variants"]["bert"]["corpus"])
     for task in tasks:
         write_rows(folder, task)
     return load_params(folder / "params.yaml")
@@ -92,7 +92,7 @@ def _write_corpus(folder: Path) -> None:
     rng = np.random.default_rng(3)
     schema = pa.schema([("id", pa.string()), ("source", pa.string()), ("sentences", pa.list_(pa.string()))])
     for split in ("train", "validation", "test"):
-        path = folder / CORPORA / "wikipedia" / split / "part-00000.parquet"
+        path = folder / split / "part-00000.parquet"
         path.parent.mkdir(parents=True)
         sentences = [toy_bert.sentence(rng, 4) for _ in range(4)]
         row = {"id": split, "source": "toy", "sentences": sentences}

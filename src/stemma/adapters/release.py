@@ -26,7 +26,7 @@ from stemma.release.scorecard import Scorecard, median_seed
 from stemma.tasks.base import PREDICTION_SCHEMAS
 from stemma.tasks.storage import split_path
 
-__all__ = ["Outcome", "Releaser", "roll_back"]
+__all__ = ["Outcome", "Releaser", "reconcile", "roll_back"]
 
 _EXAMPLES: Final = 2
 _log = logging.getLogger(__name__)
