@@ -26,12 +26,21 @@ from flows.record import LockOrder, Record, read_records
 from flows.results import print_results, read_results
 from flows.schedule import collapse_late_runs, mark_killed_runs
 from flows.servers import answers
-from flows.slots import Slots, num_cores, threads_of
+from flows.slots import Slots, threads_of
 from flows.stages import StageFailedError, StageProcesses, is_chatter
 from stemma.adapters import dvc
-from stemma.adapters.plan import Plan, critical_paths, make_plan, read_durations, record_environment, update_durations
+from stemma.adapters.plan import (
+    Plan,
+    critical_paths,
+    make_plan,
+    num_cores,
+    read_durations,
+    record_environment,
+    update_durations,
+)
 from stemma.config import Params, load_params
 from stemma.errors import InputError, StageError, StemmaError
+from stemma.families import check_families
 from stemma.fence import LOCKS, die_with_parent, hold
 
 __all__ = ["main", "pipeline"]
@@ -170,8 +179,6 @@ def _run_id() -> str:
 
 
 def _check_settings(root: Path) -> Params:
-    from stemma.families import check_families  # imports torch, which a run with nothing to do need not wait for
-
     params = load_params(root / "params.yaml")
     check_families(params)
     return params
@@ -181,7 +188,7 @@ def main() -> int:
     """Run the flow if anything is stale; the exit code tells how the stages ended, not how the server did."""
     root = Path.cwd()
     try:
-        load_params(root / "params.yaml")
+        _check_settings(root)
         if not dvc.status(root):
             print(NOTHING)
             return 0

@@ -2,14 +2,13 @@
 
 import heapq
 import itertools
-import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 from stemma.config import Params
 
-__all__ = ["Slots", "num_cores", "threads_of"]
+__all__ = ["Slots", "threads_of"]
 
 
 class Slots:
@@ -38,14 +37,6 @@ class Slots:
             with self._condition:
                 self._free += number
                 self._condition.notify_all()
-
-
-def num_cores() -> int:
-    """The places of this machine: `STEMMA_JOBS`, or the cores that this process may use."""
-    given = os.environ.get("STEMMA_JOBS", "")
-    if given.isdecimal() and int(given) > 0:
-        return int(given)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def threads_of(stage: str, params: Params) -> int:

@@ -144,12 +144,43 @@ def evaluate(*, corpora: In, tasks: In, pretrained: In, finetuned: In, out: Out,
 
 
 @app.command()
+def plan() -> None:
+    """Say what would run, why, roughly how long and how much disk, before anything runs. Example: stemma plan."""
+    from stemma.adapters.plan import changed_environment, describe, make_plan, num_cores
+
+    for line in describe(make_plan(Path()), num_cores(), changed_environment(Path())):
+        print(line)
+
+
+@settings_app.command("list")
+def list_settings() -> None:
+    """Show the profiles; a star marks the one that params.yaml is. Example: stemma settings list."""
+    from stemma.adapters.settings import list_profiles
+
+    for profile in list_profiles(Path()):
+        print(f"{'*' if profile.in_use else ' '} {profile.name:<10} {profile.summary}")
+
+
+@settings_app.command("use")
+def use_settings(profile: Annotated[str, typer.Argument(help="a name that `stemma settings list` shows")]) -> None:
+    """Write a profile into params.yaml, unless that would lose edits. Example: stemma settings use smoke."""
+    from stemma.adapters.settings import use_profile
+
+    changed = use_profile(Path(), profile)
+    print(
+        f"params.yaml is now the profile {profile}; see `stemma plan`"
+        if changed
+        else f"params.yaml is {profile} already"
+    )
+
+
+@app.command()
 def predict(
     model: Annotated[str, typer.Argument(help="a fine-tuned model's folder, or models:/NAME@champion")],
     file: Annotated[Path, typer.Argument(help="JSON lines; - is standard input")],
     output: Annotated[Path, typer.Option(help="JSON lines; - is standard output")] = Path("-"),
 ) -> None:
-    """Answer a file of questions. Example: stemma predict models:/bert-cloze@champion questions.jsonl."""
+    """Answer a file of questions. Example: stemma predict models:/bert-intruder@champion questions.jsonl."""
     from stemma.adapters.predict import predict_file
 
     standard = Path("-")
@@ -157,8 +188,8 @@ def predict(
 
 
 @app.command()
-def rollback(model: Annotated[str, typer.Argument(help="a registered model's name, such as bert-cloze")]) -> None:
-    """Let the champion before the present one be champion again. Example: stemma rollback bert-cloze."""
+def rollback(model: Annotated[str, typer.Argument(help="a registered model's name, such as bert-intruder")]) -> None:
+    """Let the champion before the present one be champion again. Example: stemma rollback bert-intruder."""
     from stemma.adapters.registry import Registry
     from stemma.adapters.release import roll_back
     from stemma.fence import hold
@@ -211,7 +242,9 @@ def verify() -> None:
 
     broken = broken_objects(Path())
     if broken:
-        raise CorruptionError(f"DVC's cache: {', '.join(broken)} damaged; remove them, then run `dvc repro` or `dvc pull`")
+        raise CorruptionError(
+            f"DVC's cache: {', '.join(broken)} damaged; remove them, then run `dvc repro` or `dvc pull`"
+        )
     print("Every object of DVC's cache has the bytes that its name says")
 
 

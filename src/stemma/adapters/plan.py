@@ -4,7 +4,8 @@ Also what one run leaves for the next to know: how long each stage took, and on 
 """
 
 import heapq
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,9 @@ __all__ = [
     "Step",
     "changed_environment",
     "critical_paths",
+    "describe",
     "make_plan",
+    "num_cores",
     "read_durations",
     "record_environment",
     "simulate",
@@ -49,13 +52,14 @@ class Plan:
 
     steps: tuple[Step, ...]
     graph: "nx.DiGraph[str]"  # those stages only
+    num_stages: int  # of the whole graph
 
 
 def make_plan(root: Path) -> Plan:
     """Ask DVC what is stale; with it goes everything downstream."""
     stale = dvc.status(root)
     if not stale:
-        return Plan(steps=(), graph=nx.DiGraph())
+        return Plan(steps=(), graph=nx.DiGraph(), num_stages=len(dvc.read_lock(root)))
     graph = dvc.read_graph(root)
     names = set(stale).union(*(nx.descendants(graph, stage) for stage in stale if stage in graph)) & set(graph)
     lock, durations = dvc.read_lock(root), read_durations(root)
@@ -69,7 +73,30 @@ def make_plan(root: Path) -> Plan:
         for stage in nx.lexicographical_topological_sort(graph)
         if stage in names
     )
-    return Plan(steps=steps, graph=graph.subgraph(names).copy())
+    return Plan(steps=steps, graph=graph.subgraph(names).copy(), num_stages=len(graph))
+
+
+def describe(plan: Plan, slots: int, changed: Sequence[str]) -> list[str]:
+    """A plan in words: a line a stage, then the sums, then what is different about this machine."""
+    if not plan.steps:
+        return ["Nothing to do: every stage is up to date."]
+    width = max(len(step.stage) for step in plan.steps)
+    lines = [f"{len(plan.steps)} of {plan.num_stages} stages would run, or be looked at because one before them runs:"]
+    for step in plan.steps:
+        time = _minutes(step.seconds) if step.seconds is not None else "unknown"
+        size = _megabytes(step.num_bytes) if step.num_bytes is not None else "unknown"
+        lines.append(f"  {step.stage:<{width}}  {time:>7}  {size:>9}  {'; '.join(step.reasons)}")
+    durations = {step.stage: step.seconds for step in plan.steps if step.seconds is not None}
+    unknown = len(plan.steps) - len(durations)
+    more = f", and {unknown} of unknown length" if unknown else ""
+    side_by_side, in_a_row = simulate(plan.graph, durations, slots), sum(durations.values())
+    lines.append(
+        f"Time: about {_minutes(side_by_side)} with {slots} side by side, {_minutes(in_a_row)} one by one{more}"
+    )
+    lines.append(f"Disk: about {_megabytes(sum(step.num_bytes or 0 for step in plan.steps))}, by the last outs of each")
+    if changed:
+        lines.append(f"Training may give other last bits than the last run, because of {'; '.join(changed)}")
+    return lines
 
 
 def critical_paths(graph: "nx.DiGraph[str]", durations: Mapping[str, float]) -> dict[str, float]:
@@ -101,6 +128,14 @@ def simulate(graph: "nx.DiGraph[str]", durations: Mapping[str, float], slots: in
     return now
 
 
+def num_cores() -> int:
+    """How many stages may run at once: `STEMMA_JOBS`, or the cores that this process may use."""
+    given = os.environ.get("STEMMA_JOBS", "")
+    if given.isdecimal() and int(given) > 0:
+        return int(given)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
 def read_durations(root: Path) -> dict[str, float]:
     """Seconds that each stage took when it last ran on this machine."""
     path = root / DURATIONS
@@ -127,6 +162,14 @@ def changed_environment(root: Path) -> list[str]:
     before, now = read_json(path), environment_tags(root / "requirements.lock")
     names = sorted(name for name in {*before, *now} if before.get(name) != now.get(name))
     return [f"{name.removeprefix('stemma.')}: {_difference(before.get(name, ''), now.get(name, ''))}" for name in names]
+
+
+def _minutes(seconds: float) -> str:
+    return f"{int(seconds // 60)}:{int(seconds % 60):02d}"
+
+
+def _megabytes(num_bytes: int) -> str:
+    return f"{num_bytes / 1e6:,.1f} MB"
 
 
 def _difference(before: str, now: str) -> str:

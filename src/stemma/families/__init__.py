@@ -5,11 +5,13 @@ it its `deps`, holds its own family and no other.
 """
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from stemma.config import Params, parse_settings
 from stemma.errors import SettingsError
-from stemma.families.base import Family
+
+if TYPE_CHECKING:
+    from stemma.families.base import Family
 
 __all__ = ["ENCODERS", "FAMILIES", "check_families", "family_settings", "load_family"]
 
@@ -22,8 +24,10 @@ ENCODERS = frozenset(
 )  # families that a task can be fine-tuned on; a contract test compares it with the records
 
 
-def load_family(name: str) -> Family[Any]:
+def load_family(name: str) -> "Family[Any]":
     """The record of one family."""
+    from stemma.families.base import Family  # imports torch, which a look at the names alone need not wait for
+
     if name not in FAMILIES:
         raise SettingsError(f"families: no family {name!r}; there are {', '.join(sorted(FAMILIES))}")
     module, _, attribute = FAMILIES[name].partition(":")

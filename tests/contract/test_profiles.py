@@ -1,0 +1,56 @@
+"""Every profile has the keys of params.yaml and can be read; the default one is params.yaml."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from stemma.adapters.settings import list_profiles
+from stemma.config import load_params
+from stemma.families import check_families, family_settings
+
+ROOT = Path(__file__).parents[2]
+PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
+# what a user names, so that it may differ: the keys below these are names, not settings
+NAMED = {"corpora", "tokenizers", "variants", "tasks", "pairs"}
+
+
+def test_the_profiles_of_the_design_are_there() -> None:
+    assert {path.stem for path in PROFILES} >= {"smoke", "laptop", "babylm", "base"}
+
+
+def test_params_yaml_is_the_laptop_profile() -> None:
+    if any(profile.in_use for profile in list_profiles(ROOT) if profile.name != "laptop"):
+        pytest.skip("another profile is in use here")
+    laptop = (ROOT / "profiles" / "laptop.yaml").read_text()
+    assert (ROOT / "params.yaml").read_text() == laptop, "cp params.yaml profiles/laptop.yaml"
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_a_profile_can_be_read_down_to_its_families(path: Path) -> None:
+    params = load_params(path)
+    check_families(params)
+    for variant in params.variants:
+        family_settings(params, variant)
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_a_profile_has_the_same_keys(path: Path) -> None:
+    expected = yaml.safe_load((ROOT / "profiles" / "laptop.yaml").read_text())
+    assert keys(yaml.safe_load(path.read_text())) == keys(expected)
+
+
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_a_profile_says_in_its_first_line_what_it_is(path: Path) -> None:
+    first = path.read_text().partition("\n")[0]
+    assert first.startswith(f"# {path.stem}: ") or path.stem == "laptop"
+
+
+def keys(value: dict[str, Any], way: str = "") -> set[str]:
+    found = set()
+    for name, item in value.items():
+        found.add(f"{way}{name}")
+        if isinstance(item, dict) and name not in NAMED and name != "floors":
+            found |= keys(item, f"{way}{name}.")
+    return found
