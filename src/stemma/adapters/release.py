@@ -28,6 +28,7 @@ from stemma.tasks.storage import split_path
 
 __all__ = ["Outcome", "Releaser", "reconcile", "roll_back"]
 
+MAKER_TAG: Final = "stemma.training_run"
 _EXAMPLES: Final = 2
 _log = logging.getLogger(__name__)
 
@@ -49,7 +50,9 @@ class Outcome:
 
     def lines(self) -> list[str]:
         """What a person is told: the verdict, then every reason."""
-        name = f"{self.version.model} version {self.version.number} (seed {self.seed})"
+        maker = self.version.tags.get(MAKER_TAG)
+        made = f"made by run {maker}" if maker else "no run in the store has made its bytes"
+        name = f"{self.version.model} version {self.version.number} (seed {self.seed}, {made})"
         if self.decision is None:
             return [f"{name}: is the champion already"]
         over = f" in place of version {self.champion_before}" if self.champion_before else ", the first"
@@ -102,8 +105,6 @@ class Releaser:
         """Register a seed's model, load it back, and compare its answers with those that were stored."""
         kind = self._params.tasks[card.task].kind
         maker = self._registry.find_maker(digest_tree([self._sources.finetuned / pair]))
-        if maker is None:
-            _log.warning("%s: no run in the MLflow store says that it wrote these bytes", pair)
         facts = {"digest": digest, "evidence run": evidence_run} | ({"training run": maker} if maker else {})
         facts |= {name.removeprefix("stemma."): value for name, value in provenance.git_tags().items()}
         rows = read_split(self._params.tasks[card.task], split_path(self._sources.tasks / card.task, "validation"))
@@ -112,11 +113,7 @@ class Releaser:
             packed = Path(name) / "model"
             model_dir = self._sources.finetuned / pair / f"seed-{seed}"
             packing.pack(model_dir, kind, rows.slice(0, _EXAMPLES), text, self._lock, packed)
-            tags = {
-                "stemma.seed": str(seed),
-                "stemma.task": card.task,
-                "stemma.source": "training" if maker else "unknown",
-            }
+            tags = {"stemma.seed": str(seed), "stemma.task": card.task, MAKER_TAG: maker or ""}
             version = self._registry.register(pair, packed, maker or evidence_run, tags, text)
         stored = self._stored_answers(pair, seed, kind)
         problem = packing.difference(stored, packing.load_back(version.uri, kind, rows))
