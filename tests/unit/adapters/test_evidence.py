@@ -122,7 +122,7 @@ def test_the_card_says_what_it_is_how_good_it_is_and_where_it_comes_from(sources
     from huggingface_hub import ModelCard
 
     text = write_card(PARAMS, gather(PARAMS, PAIR, sources), 2, {"digest": "d" * 64, "training run": "r1"})
-    card = ModelCard(text)
+    card: Any = ModelCard(text)
     assert card.data.model_name == PAIR
     assert card.data.eval_results[0].metric_value == 0.7
     for part in ("**0.7000**", "[0.4000, 0.9000]", "| 1 | 0.8000 |", "weights of seed 2", "d" * 64, "`r1`", "licence"):
