@@ -19,7 +19,8 @@ SYLLABLES = [c + v for c in "bdfgklmnprstvz" for v in ("a", "e", "i", "o", "u", 
 def params(**changes: Any) -> Params:
     """The project's own settings with one corpus `toy` and two small tokenizers, and other values for some sections."""
     values: dict[str, Any] = yaml.safe_load((PROJECT / "params.yaml").read_text())
-    values["corpora"] = {"toy": values["corpora"]["wikipedia"]}
+    bundled = {"kind": "bundled", "name": "wikipedia-sample", "licence": "CC BY-SA 3.0"}
+    values["corpora"] = {"toy": {"kind": "documents", "sources": {"bundled": bundled}}}
     tokenizer = {"corpus": "toy", "vocabulary_size": 2000, "min_frequency": 2, "lowercase": True}
     values["tokenizers"] = {kind: {**tokenizer, "kind": kind} for kind in ("wordpiece", "word")}
     values |= {"variants": {}, "tasks": {}, "pairs": {}}

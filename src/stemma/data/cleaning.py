@@ -7,6 +7,7 @@ that a text of the test split never stays in training too; and it does not depen
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate
 from types import TracebackType
 from typing import Final
 
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stemma.config import Cleaning, Splits
-from stemma.data.dedup import document_dtype, exact_duplicates, near_duplicates
+from stemma.data.dedup import SHARE_OF_MEMORY, document_dtype, exact_duplicates, near_duplicates
 from stemma.data.minhash import MinHash
 from stemma.data.record_sort import RecordSorter
 from stemma.data.splits import Split, split_of
@@ -33,7 +34,6 @@ class CleanedDocument:
 
     id: str
     source: str
-    split: Split
     text: str
 
 
@@ -49,7 +49,10 @@ class DocumentPool:
         self._arrivals = RowFile(workspace.folder / "arrivals", self._dtype)
         self._ordered = RowFile(workspace.folder / "ordered", self._dtype)
         self._order = RecordSorter(
-            workspace.folder / "order", widths=(2, 64, 64, 64), values=(np.int64,), memory=workspace.memory_limit // 8
+            workspace.folder / "order",
+            widths=(2, 64, 64, 64),
+            values=(np.int64,),
+            memory=workspace.memory_limit // SHARE_OF_MEMORY,
         )
         self._num_of_split = dict.fromkeys(PREFERENCE, 0)
         self.duplicates: dict[str, dict[Split, int]] = {}
@@ -68,8 +71,8 @@ class DocumentPool:
         self._arrivals.append(row)
         self._num_of_split[split] += 1
 
-    def documents(self) -> Iterator[CleanedDocument]:
-        """The documents that stay, once; how many of each split do not is then in `duplicates`."""
+    def documents(self) -> Iterator[tuple[Split, Iterator[CleanedDocument]]]:
+        """The documents that stay, split by split, once; how many of each do not is then in `duplicates`."""
         for *_, arrival in self._order.blocks():
             for begin in range(0, len(arrival), _ROWS_PER_STEP):
                 self._ordered.append(self._arrivals.gather(arrival[begin : begin + _ROWS_PER_STEP]))
@@ -77,18 +80,26 @@ class DocumentPool:
         near = near_duplicates(self._ordered, exact, self._settings.near_duplicates, self._workspace)
         self.duplicates = {"exact": self._by_split(exact), "near": self._by_split(near)}
         removed = exact | near
-        for begin in range(0, self._ordered.num_rows, _ROWS_PER_STEP):
-            rows = self._ordered.read(begin, min(_ROWS_PER_STEP, self._ordered.num_rows - begin))
-            for row in rows[~removed[begin : begin + len(rows)]]:
+        for split, (begin, end) in self._ranges().items():
+            yield split, self._read_range(begin, end, removed)
+
+    def _read_range(self, begin: int, end: int, removed: npt.NDArray[np.bool_]) -> Iterator[CleanedDocument]:
+        for start in range(begin, end, _ROWS_PER_STEP):
+            rows = self._ordered.read(start, min(_ROWS_PER_STEP, end - start))
+            for row in rows[~removed[start : start + len(rows)]]:
                 yield self._read(int(row["begin"]), int(row["length"]))
 
     def _read(self, begin: int, length: int) -> CleanedDocument:
         document_id, source, text = self._texts.read(begin, length).decode().split("\0", 2)
-        return CleanedDocument(document_id, source, split_of(document_id, self._splits), text)
+        return CleanedDocument(document_id, source, text)
+
+    def _ranges(self) -> dict[Split, tuple[int, int]]:
+        """The places of each split in the order of preference."""
+        ends = list(accumulate(self._num_of_split.values()))
+        return {split: (end - self._num_of_split[split], end) for split, end in zip(PREFERENCE, ends, strict=True)}
 
     def _by_split(self, flags: npt.NDArray[np.bool_]) -> dict[Split, int]:
-        bounds = np.cumsum([0, *self._num_of_split.values()])
-        return {split: int(flags[bounds[n] : bounds[n + 1]].sum()) for n, split in enumerate(PREFERENCE)}
+        return {split: int(flags[begin:end].sum()) for split, (begin, end) in self._ranges().items()}
 
     def __enter__(self) -> "DocumentPool":
         return self

@@ -16,11 +16,11 @@ from stemma.data.record_sort import Columns, RecordSorter
 from stemma.data.spool import RowFile
 from stemma.data.workspace import Workspace
 
-__all__ = ["document_dtype", "exact_duplicates", "near_duplicates"]
+__all__ = ["SHARE_OF_MEMORY", "document_dtype", "exact_duplicates", "near_duplicates"]
 
 Flags = npt.NDArray[np.bool_]
-_ROWS_PER_STEP: Final = 4096
-_SHARE_OF_MEMORY: Final = 8  # what a sorter takes of the limit: one is read while the next is filled
+_ROWS_PER_STEP: Final = 1024
+SHARE_OF_MEMORY: Final = 32  # what one sorter takes of the limit; it is on disk that the work is done
 _ORDINAL_BITS: Final = 40
 
 
@@ -122,5 +122,5 @@ def _equals_previous(values: npt.NDArray[np.uint64], last: npt.NDArray[np.uint64
 
 
 def _sorter(workspace: Workspace, name: str, widths: tuple[int, ...], *, tally: bool = False) -> RecordSorter:
-    memory = workspace.memory_limit // _SHARE_OF_MEMORY
+    memory = workspace.memory_limit // SHARE_OF_MEMORY
     return RecordSorter(workspace.folder / name, widths=widths, tally=tally, memory=memory)

@@ -107,6 +107,8 @@ class RowGroupWriter:
         if self._rows:
             columns = [_column([row[field.name] for row in self._rows], field.type) for field in self._schema]
             self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
+            del columns
+            pa.default_memory_pool().release_unused()  # Arrow would keep tens of MB for the next time
         self._in_file += self._buffered
         self._rows, self._buffered = [], 0
         if self._in_file >= self._bytes_per_file:
@@ -135,6 +137,7 @@ def read_row_groups(path: Path, schema: pa.Schema, columns: Sequence[str] | None
                 raise InputError(f"{path}: columns are {_describe(file.schema_arrow)}, expected {_describe(schema)}")
             for group in range(file.num_row_groups):
                 yield file.read_row_group(group, columns=columns, use_threads=False)
+                pa.default_memory_pool().release_unused()
     except (pa.ArrowInvalid, OSError) as error:
         raise InputError(f"{path}: not readable as parquet: {' '.join(str(error).split())}") from None
 

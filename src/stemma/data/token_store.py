@@ -24,7 +24,8 @@ from stemma.files import read_json, write_json
 __all__ = ["INDEX", "Shard", "TokenStore", "TokenStoreWriter", "id_dtype"]
 
 INDEX: Final = "index.json"
-TOKENS_PER_SHARD: Final = 4 << 20
+TOKENS_PER_SHARD: Final = 16 << 20
+_STEP: Final = 1 << 20
 Ids = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]
 
@@ -145,29 +146,31 @@ class TokenStore:
 
 
 class TokenStoreWriter:
-    """Writes a token store document by document; a shard ends with the document that fills it."""
+    """Writes a token store document by document; a shard ends with the document that fills it.
+
+    Ids go to disk as they come, so that memory holds the offsets of one shard alone.
+    """
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], *, tokens_per_shard: int = TOKENS_PER_SHARD) -> None:
         self._folder, self._dtype, self._tokens_per_shard = folder, dtype, tokens_per_shard
         self._entries: list[dict[str, object]] = []
         self._totals = {"tokens": 0, "sentences": 0, "documents": 0, "bytes": 0}
-        self._clear()
+        self._shard: _OpenShard | None = None
         folder.mkdir(parents=True, exist_ok=True)
 
     def add(self, ids: npt.NDArray[np.unsignedinteger[Any]], sentence_lengths: Offsets, num_bytes: int) -> None:
         """Add a document: its ids, the lengths of its sentences, which sum to the number of ids, and its bytes of text."""
         assert len(ids) == int(sentence_lengths.sum())
-        self._ids.append(ids.astype(self._dtype, copy=False))
-        self._lengths.append(sentence_lengths)
-        self._num_tokens += len(ids)
-        self._num_bytes += num_bytes
-        if self._num_tokens >= self._tokens_per_shard:
-            self._flush()
+        if self._shard is None:
+            self._shard = _OpenShard(self._folder, self._dtype)
+        self._shard.add(ids, sentence_lengths, num_bytes)
+        if self._shard.num_tokens >= self._tokens_per_shard:
+            self._finish_shard()
 
     def close(self) -> None:
         """Write the last shard and the index."""
-        if self._lengths:
-            self._flush()
+        if self._shard is not None:
+            self._finish_shard()
         write_json(self._folder / INDEX, {"dtype": self._dtype.name, "shards": self._entries, **self._totals})
 
     def __enter__(self) -> "TokenStoreWriter":
@@ -178,30 +181,64 @@ class TokenStoreWriter:
     ) -> None:
         if kind is None:
             self.close()
+        elif self._shard is not None:
+            self._shard.discard()
 
-    def _clear(self) -> None:
-        self._ids: list[npt.NDArray[Any]] = []
-        self._lengths: list[Offsets] = []
-        self._num_tokens = self._num_bytes = 0
-
-    def _flush(self) -> None:
-        sentences = _starts(np.concatenate(self._lengths))
-        documents = _starts(len(lengths) for lengths in self._lengths)
-        shard = Shard(ids=np.concatenate(self._ids), sentences=sentences, documents=documents)
-        name = _name_of(shard)
-        for kind in _KINDS:
-            np.save(_array_path(self._folder, name, kind), getattr(shard, kind), allow_pickle=False)
-        counts = {
-            "tokens": self._num_tokens,
-            "sentences": len(sentences) - 1,
-            "documents": len(documents) - 1,
-            "bytes": self._num_bytes,
-        }
+    def _finish_shard(self) -> None:
+        assert self._shard is not None
+        name, counts = self._shard.finish()
         self._entries.append({"name": name, **counts})
         self._totals = {key: total + counts[key] for key, total in self._totals.items()}
-        self._clear()
+        self._shard = None
 
 
+class _OpenShard:
+    """A shard that is being written: ids in a file, lengths in memory."""
+
+    def __init__(self, folder: Path, dtype: np.dtype[Any]) -> None:
+        self._folder, self._dtype = folder, dtype
+        self._path = folder / ".shard.tmp"
+        self._file = self._path.open("wb")
+        self._digest = hashlib.sha256()
+        self._lengths: list[Offsets] = []
+        self.num_tokens = self._num_bytes = 0
+        self._write_header()
+
+    def add(self, ids: npt.NDArray[np.unsignedinteger[Any]], sentence_lengths: Offsets, num_bytes: int) -> None:
+        data = ids.astype(self._dtype, copy=False).tobytes()
+        self._file.write(data)
+        self._digest.update(data)
+        self._lengths.append(sentence_lengths)
+        self.num_tokens += len(ids)
+        self._num_bytes += num_bytes
+
+    def finish(self) -> tuple[str, dict[str, int]]:
+        """Name the shard by its content, and say what it holds."""
+        self._file.seek(0)
+        self._write_header()
+        self._file.close()
+        sentences = _starts(np.concatenate(self._lengths))
+        documents = _starts(len(lengths) for lengths in self._lengths)
+        name = _finish_name(self._digest, self._dtype, sentences, documents)
+        self._path.rename(_array_path(self._folder, name, "ids"))
+        np.save(_array_path(self._folder, name, "sentences"), sentences, allow_pickle=False)
+        np.save(_array_path(self._folder, name, "documents"), documents, allow_pickle=False)
+        counts = {"tokens": self.num_tokens, "sentences": len(sentences) - 1, "documents": len(documents) - 1}
+        return name, counts | {"bytes": self._num_bytes}
+
+    def discard(self) -> None:
+        self._file.close()
+        self._path.unlink()
+
+    def _write_header(self) -> None:
+        """The header of a .npy file, first with no tokens and at the end with all: numpy pads both to the same size."""
+        shape = (self.num_tokens,)
+        header = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False, "shape": shape}
+        np.lib.format.write_array_header_1_0(self._file, header)
+        assert self._file.tell() == _HEADER_BYTES
+
+
+_HEADER_BYTES: Final = 128
 _KINDS: Final = ("ids", "sentences", "documents")
 
 
@@ -210,9 +247,16 @@ def _array_path(folder: Path, name: str, kind: str) -> Path:
 
 
 def _name_of(shard: Shard) -> str:
-    digest = hashlib.sha256(f"{shard.ids.dtype.name} {len(shard.ids)} {len(shard.sentences)}\n".encode())
-    for kind in _KINDS:
-        digest.update(np.ascontiguousarray(getattr(shard, kind)).view(np.uint8).data)
+    digest = hashlib.sha256()
+    for begin in range(0, len(shard.ids), _STEP):
+        digest.update(shard.ids[begin : begin + _STEP].tobytes())
+    return _finish_name(digest, shard.ids.dtype, shard.sentences, shard.documents)
+
+
+def _finish_name(digest: "hashlib._Hash", dtype: np.dtype[Any], sentences: Offsets, documents: Offsets) -> str:
+    """The name of a shard whose ids `digest` has seen."""
+    digest.update(sentences.tobytes() + documents.tobytes())
+    digest.update(f"{dtype.name} {len(sentences)} {len(documents)}".encode())
     return digest.hexdigest()[:32]
 
 

@@ -1,7 +1,6 @@
 """Stage `clean`: validated documents -> normalised sentences without duplicates, in a folder a split."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +8,7 @@ from stemma.config import Cleaning, Params
 from stemma.data.clean_documents import CLEAN_SCHEMA
 from stemma.data.cleaning import DocumentPool
 from stemma.data.documents import RowGroupWriter, count_documents, read_documents
-from stemma.data.splits import SPLITS, Split
+from stemma.data.splits import Split
 from stemma.data.workspace import open_workspace
 from stemma.errors import InputError
 from stemma.files import atomic_dir, write_json
@@ -69,19 +68,20 @@ def _rows(corpus: Path) -> Iterator[dict[str, str]]:
 
 
 def _write(pool: DocumentPool, progress: Progress, folder: Path, total: int) -> dict[Split, dict[str, int]]:
-    """Write the documents that stay, as sentences."""
-    counts = {split: dict.fromkeys(("documents", "sentences", "characters"), 0) for split in SPLITS}
+    """Write the documents that stay, as sentences, a split at a time."""
     progress.start(f"writing {folder.name}", total, "documents")
-    with ExitStack() as stack:
-        writers = {split: stack.enter_context(RowGroupWriter(folder / split, "part", CLEAN_SCHEMA)) for split in SPLITS}
-        for number, document in enumerate(pool.documents(), start=1):
-            sentences = split_sentences(document.text)
-            num_characters = sum(map(len, sentences))
-            row = {"id": document.id, "source": document.source, "sentences": sentences}
-            writers[document.split].write(row, num_characters)
-            count = counts[document.split]
-            count["documents"] += 1
-            count["sentences"] += len(sentences)
-            count["characters"] += num_characters
-            progress.update(number)
+    counts: dict[Split, dict[str, int]] = {}
+    done = 0
+    for split, documents in pool.documents():
+        count = counts[split] = dict.fromkeys(("documents", "sentences", "characters"), 0)
+        with RowGroupWriter(folder / split, "part", CLEAN_SCHEMA) as writer:
+            for document in documents:
+                sentences = split_sentences(document.text)
+                num_characters = sum(map(len, sentences))
+                writer.write({"id": document.id, "source": document.source, "sentences": sentences}, num_characters)
+                count["documents"] += 1
+                count["sentences"] += len(sentences)
+                count["characters"] += num_characters
+                done += 1
+                progress.update(done)
     return counts

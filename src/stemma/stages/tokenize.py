@@ -2,15 +2,13 @@
 
 from pathlib import Path
 
-from tokenizers import Tokenizer
-
 from stemma.data.clean_documents import read_clean
 from stemma.data.splits import SPLITS, Split
 from stemma.data.token_store import TokenStoreWriter, id_dtype
 from stemma.data.workspace import data_threads
 from stemma.files import atomic_dir, write_json
 from stemma.progress import Progress
-from stemma.text.encoding import Fit, encode_documents
+from stemma.text.encoding import Fit, SentenceEncoder, encode_documents
 from stemma.text.threads import use_threads
 from stemma.text.vocabulary import load_tokenizer
 
@@ -20,21 +18,21 @@ __all__ = ["run"]
 def run(progress: Progress, *, corpus: Path, tokenizer: Path, out: Path) -> None:
     """Encode every split of `corpus`; no setting but the tokenizer's own matters."""
     use_threads(data_threads())
-    loaded = load_tokenizer(tokenizer)
+    encoder = SentenceEncoder(load_tokenizer(tokenizer))
     with atomic_dir(out) as folder:
-        splits = {split: _encode_split(split, loaded, progress, corpus, folder / split) for split in SPLITS}
-        write_json(folder / "report.json", {"vocabulary_size": loaded.get_vocab_size(), "splits": splits})
+        splits = {split: _encode_split(split, encoder, progress, corpus, folder / split) for split in SPLITS}
+        write_json(folder / "report.json", {"vocabulary_size": encoder.vocabulary_size, "splits": splits})
 
 
 def _encode_split(
-    split: Split, tokenizer: Tokenizer, progress: Progress, corpus: Path, folder: Path
+    split: Split, encoder: SentenceEncoder, progress: Progress, corpus: Path, folder: Path
 ) -> dict[str, float]:
     progress.start(f"encoding {split}", None, "documents")
     fit = Fit()
-    with TokenStoreWriter(folder, id_dtype(tokenizer.get_vocab_size())) as writer:
+    with TokenStoreWriter(folder, id_dtype(encoder.vocabulary_size)) as writer:
         for table in read_clean(corpus, split):
             for chunk in table["sentences"].chunks:
-                for document in encode_documents(tokenizer, chunk, fit):
+                for document in encode_documents(encoder, chunk, fit):
                     writer.add(document.ids, document.sentence_lengths, document.num_bytes)
                 progress.update(fit.num_documents, {"tokens": fit.num_tokens})
     return fit.report()

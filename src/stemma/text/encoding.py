@@ -1,7 +1,7 @@
 """Sentences to ids, a batch at a time, and how well the vocabulary fits them.
 
-Our tokenizers see a word without its neighbours. So each distinct word of a batch is encoded once, and the ids of the text
-are put together from those on arrays: the same ids as the library gives whole sentences, ten times faster.
+Our tokenizers see a word without its neighbours. So each distinct word is encoded once, and the ids of a text are put
+together from those on arrays: the same ids as the library gives for whole sentences, ten times faster.
 """
 
 from collections.abc import Iterator
@@ -17,11 +17,12 @@ from tokenizers import Tokenizer
 from stemma.text.vocabulary import UNKNOWN_ID
 from stemma.text.words import find_words
 
-__all__ = ["EncodedDocument", "Fit", "encode_documents", "encode_sentences"]
+__all__ = ["EncodedDocument", "Fit", "SentenceEncoder", "encode_documents"]
 
 Ids = npt.NDArray[np.uint32]
 Counts = npt.NDArray[np.int64]
-BYTES_PER_BATCH: Final = 1 << 19
+BYTES_PER_BATCH: Final = 1 << 18
+WORDS_REMEMBERED: Final = 1 << 17
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +59,63 @@ class Fit:
         }
 
 
-def encode_documents(tokenizer: Tokenizer, sentences: pa.ListArray, fit: Fit) -> Iterator[EncodedDocument]:
+class SentenceEncoder:
+    """Encodes sentences word by word, and remembers words."""
+
+    def __init__(self, tokenizer: Tokenizer) -> None:
+        self._tokenizer = tokenizer
+        self._hashes: npt.NDArray[np.uint64]
+        self._starts: Counts
+        self._lengths: Counts
+        self._ids: Ids
+        self.vocabulary_size: int = tokenizer.get_vocab_size()
+        self._forget()
+
+    def encode(self, sentences: list[str]) -> tuple[Ids, Counts, int]:
+        """The ids of sentences end to end, how many each has, and how many words there were."""
+        text = "\n".join(sentences)
+        words = find_words(text)
+        hashes, first, places = np.unique(words.hashes, return_index=True, return_inverse=True)
+        slots = self._slots(text, hashes, words.starts[first], words.ends[first])[places]
+        lengths = self._lengths[slots]  # (words,): tokens of each word of the text
+        last_token = np.cumsum(lengths)
+        within = np.arange(int(lengths.sum())) - np.repeat(last_token - lengths, lengths)
+        ids = self._ids[np.repeat(self._starts[slots], lengths) + within]
+        characters = np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences))
+        words_before = np.searchsorted(words.starts, np.cumsum(characters + 1))  # with the line ends between them
+        tokens_before = np.concatenate([np.zeros(1, dtype=np.int64), last_token])[words_before]
+        return ids, np.diff(tokens_before, prepend=0), len(words)
+
+    def _slots(self, text: str, hashes: npt.NDArray[np.uint64], starts: Counts, ends: Counts) -> Counts:
+        """Where each of some distinct words, by rising hash, is remembered; new ones are encoded first."""
+        slots = np.searchsorted(self._hashes, hashes)
+        new = self._hashes[np.minimum(slots, len(self._hashes) - 1)] != hashes
+        if len(self._hashes) + np.count_nonzero(new) > WORDS_REMEMBERED and len(self._hashes) > 1:
+            self._forget()
+            return self._slots(text, hashes, starts, ends)
+        if new.any():
+            places = zip(starts[new].tolist(), ends[new].tolist(), strict=True)
+            ids, lengths = _encode_words(self._tokenizer, [text[start:end] for start, end in places])
+            self._starts = np.insert(self._starts, slots[new], len(self._ids) + np.cumsum(lengths) - lengths)
+            self._lengths = np.insert(self._lengths, slots[new], lengths)
+            self._hashes = np.insert(self._hashes, slots[new], hashes[new])
+            self._ids = np.concatenate([self._ids, ids])
+            slots = np.searchsorted(self._hashes, hashes)
+        return slots
+
+    def _forget(self) -> None:
+        # One entry that stands for no word keeps the arrays from being empty.
+        self._hashes = np.full(1, np.iinfo(np.uint64).max, dtype=np.uint64)
+        self._starts = np.zeros(1, dtype=np.int64)
+        self._lengths = np.zeros(1, dtype=np.int64)
+        self._ids = np.zeros(0, dtype=np.uint32)
+
+
+def encode_documents(encoder: SentenceEncoder, sentences: pa.ListArray, fit: Fit) -> Iterator[EncodedDocument]:
     """Encode documents, each a list of sentences, and add them to `fit`; sentences without a token are left out."""
     texts = sentences.flatten()
     text_bytes = np.diff(_offsets(texts))
-    ids, lengths = _encode_batches(tokenizer, texts, text_bytes, fit)
+    ids, lengths = _encode_batches(encoder, texts, text_bytes, fit)
     text_bytes[lengths == 0] = 0
     first_token = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(lengths)])
     bounds = _offsets(sentences)
@@ -80,26 +133,9 @@ def encode_documents(tokenizer: Tokenizer, sentences: pa.ListArray, fit: Fit) ->
             yield document
 
 
-def encode_sentences(tokenizer: Tokenizer, sentences: list[str]) -> tuple[Ids, Counts, int]:
-    """The ids of sentences end to end, how many each has, and how many words there were."""
-    text = "\n".join(sentences)
-    words = find_words(text)
-    _, first, places = np.unique(words.hashes, return_index=True, return_inverse=True)
-    bounds = zip(words.starts[first].tolist(), words.ends[first].tolist(), strict=True)
-    word_ids, word_lengths = _encode_words(tokenizer, [text[start:end] for start, end in bounds])
-    lengths = word_lengths[places]  # (words,): tokens of each word of the text
-    last_token = np.cumsum(lengths)
-    word_starts = np.cumsum(word_lengths) - word_lengths
-    within = np.arange(int(lengths.sum())) - np.repeat(last_token - lengths, lengths)
-    ids = word_ids[np.repeat(word_starts[places], lengths) + within]
-    characters = np.fromiter(map(len, sentences), dtype=np.int64, count=len(sentences))
-    sentence_ends = np.cumsum(characters + 1)  # with the line ends between them
-    words_before = np.searchsorted(words.starts, sentence_ends)
-    tokens_before = np.concatenate([np.zeros(1, dtype=np.int64), last_token])[words_before]
-    return ids, np.diff(tokens_before, prepend=0), len(words)
-
-
-def _encode_batches(tokenizer: Tokenizer, texts: pa.StringArray, text_bytes: Counts, fit: Fit) -> tuple[Ids, Counts]:
+def _encode_batches(
+    encoder: SentenceEncoder, texts: pa.StringArray, text_bytes: Counts, fit: Fit
+) -> tuple[Ids, Counts]:
     """All texts encoded, in batches that are bounded in bytes."""
     all_ids, all_lengths = [np.zeros(0, dtype=np.uint32)], [np.zeros(0, dtype=np.int64)]
     ends = np.cumsum(text_bytes)
@@ -107,7 +143,7 @@ def _encode_batches(tokenizer: Tokenizer, texts: pa.StringArray, text_bytes: Cou
     while begin < len(texts):
         reached = (ends[begin - 1] if begin else 0) + BYTES_PER_BATCH
         end = max(begin + 1, int(np.searchsorted(ends, reached, side="right")))
-        ids, lengths, num_words = encode_sentences(tokenizer, texts[begin:end].to_pylist())
+        ids, lengths, num_words = encoder.encode(texts[begin:end].to_pylist())
         fit.num_words += num_words
         fit.num_tokens += len(ids)
         fit.num_unknown += int(np.count_nonzero(ids == UNKNOWN_ID))

@@ -19,7 +19,7 @@ __all__ = ["Words", "find_words", "split_chunks"]
 Codes = npt.NDArray[np.uint32]
 Hashes = npt.NDArray[np.uint64]
 
-CHUNK_CHARACTERS: Final = 1 << 19  # bounds the arrays of one step, whatever the length of a document
+CHUNK_CHARACTERS: Final = 1 << 17  # bounds the arrays of one step, whatever the length of a document
 _SPACE, _INSIDE, _SINGLE = 0, 1, 2
 _PLANES: Final = 0x30000  # code points above are inside of words
 _CHINESE: Final = (

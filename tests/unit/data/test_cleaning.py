@@ -3,7 +3,7 @@ from pathlib import Path
 
 from stemma.config import Splits
 from stemma.data.cleaning import CleanedDocument, DocumentPool
-from stemma.data.splits import split_of
+from stemma.data.splits import Split, split_of
 from stemma.data.workspace import Workspace
 from stemma.text.words import find_words
 from tests.toy_corpora import params, texts
@@ -14,12 +14,12 @@ CLEANING = params().cleaning
 
 def pooled(
     folder: Path, documents: dict[str, str], memory: int = 1 << 22
-) -> tuple[list[CleanedDocument], dict[str, int]]:
+) -> tuple[dict[Split, list[CleanedDocument]], dict[str, int]]:
     folder.mkdir()
     with DocumentPool(Workspace(folder, memory), SPLITS, CLEANING) as pool:
         for key, text in documents.items():
             pool.add(key, "source", text, find_words(text).hashes)
-        kept = list(pool.documents())
+        kept = {split: list(found) for split, found in pool.documents()}
     return kept, {kind: sum(counts.values()) for kind, counts in pool.duplicates.items()}
 
 
@@ -30,11 +30,10 @@ def ids_of(split: str, count: int) -> list[str]:
 def test_documents_come_back_whole_and_by_split(tmp_path: Path) -> None:
     documents = dict(zip(map(str, range(40)), texts(40), strict=True))
     kept, removed = pooled(tmp_path / "a", documents)
-    assert {document.id: document.text for document in kept} == documents
-    assert all(document.split == split_of(document.id, SPLITS) for document in kept)
-    assert [document.split for document in kept] == sorted(
-        (d.split for d in kept), key=["test", "validation", "train"].index
-    )
+    assert {document.id: document.text for found in kept.values() for document in found} == documents
+    assert list(kept) == ["test", "validation", "train"]
+    for split, found in kept.items():
+        assert {split_of(document.id, SPLITS) for document in found} == {split}
     assert removed == {"exact": 0, "near": 0}
 
 
@@ -55,7 +54,7 @@ def test_of_a_pair_across_splits_the_training_copy_goes(tmp_path: Path) -> None:
     documents = {train[0]: a, test[0]: a, train[1]: b, test[1]: b + " Changed.", validation[0]: c, test[0] + "x": d}
     documents[validation[1]] = a
     kept, removed = pooled(tmp_path / "a", documents)
-    ids = {document.id for document in kept}
+    ids = {document.id for found in kept.values() for document in found}
     assert {test[0], test[1], validation[0]} <= ids
     assert not {train[0], train[1], validation[1]} & ids
     assert removed == {"exact": 2, "near": 1}
@@ -69,6 +68,6 @@ def test_one_id_with_two_texts_has_one_order(tmp_path: Path) -> None:
         with DocumentPool(Workspace(folder, 1 << 20), SPLITS, CLEANING) as pool:
             for text in documents:
                 pool.add("same", "source", text, find_words(text).hashes)
-            return [document.text for document in pool.documents()]
+            return [document.text for _, found in pool.documents() for document in found]
 
     assert order(tmp_path / "a", one, two) == order(tmp_path / "b", two, one)

@@ -94,3 +94,19 @@ def test_indices_out_of_range_are_errors(tmp_path: Path) -> None:
         for index in (-1, 6):
             with pytest.raises(IndexError):
                 reach(index)
+
+
+def test_ids_load_as_a_plain_numpy_file(tmp_path: Path) -> None:
+    write(tmp_path)
+    assert np.load(next(tmp_path.glob("*.ids.npy"))).tolist() == [7, 8, 9, 5, 6, 6, 1, 2, 3]
+
+
+def test_a_writer_that_fails_leaves_no_shard(tmp_path: Path) -> None:
+    def fail() -> None:
+        with TokenStoreWriter(tmp_path, id_dtype(100)) as writer:
+            writer.add(np.array([1], dtype=np.uint32), np.array([1], dtype=np.int64), num_bytes=1)
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        fail()
+    assert list(tmp_path.iterdir()) == []

@@ -6,7 +6,7 @@ from tokenizers import Tokenizer
 
 from stemma import config
 from stemma.text import encoding
-from stemma.text.encoding import Fit, encode_documents, encode_sentences
+from stemma.text.encoding import Fit, SentenceEncoder, encode_documents
 from stemma.text.vocabulary import learn_tokenizer
 
 WORDS = [
@@ -36,7 +36,7 @@ def whole(made: Tokenizer, texts: list[str]) -> list[list[int]]:
 
 
 def pieces(made: Tokenizer, texts: list[str]) -> list[list[int]]:
-    ids, lengths, _ = encode_sentences(made, texts)
+    ids, lengths, _ = SentenceEncoder(made).encode(texts)
     found, begin = [], 0
     for length in lengths.tolist():
         found.append(ids[begin : begin + length].tolist())
@@ -60,12 +60,21 @@ def test_ids_are_those_of_whole_sentences_for_any_text(texts: list[str], kind: s
     assert pieces(MADE[kind], texts) == whole(MADE[kind], texts)
 
 
+@pytest.mark.parametrize("remembered", [1, 4, 1000])
+def test_remembering_words_changes_nothing(remembered: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(encoding, "WORDS_REMEMBERED", remembered)
+    made = tokenizer()
+    encoder = SentenceEncoder(made)
+    for text in ("the cat", "the dog, the cat", "walking the walking dog", "a b c d e f g", "cat cat", "the e"):
+        assert encoder.encode([text])[0].tolist() == whole(made, [text])[0]
+
+
 @pytest.mark.parametrize("limit", [1, 20, 1 << 19])
 def test_documents_keep_their_sentences_whatever_the_batches(limit: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoding, "BYTES_PER_BATCH", limit)
     made, fit = tokenizer("word"), Fit()
     documents = pa.array([["skipped"], ["The cat.", " ", "walking"], [], ["dog", "算盤"]])[1:]
-    first, second = encode_documents(made, documents, fit)
+    first, second = encode_documents(SentenceEncoder(made), documents, fit)
     assert [made.id_to_token(number) for number in first.ids] == ["the", "cat", ".", "walking"]
     assert first.sentence_lengths.tolist() == [3, 1]
     assert first.num_bytes == len("The cat.walking")
