@@ -157,7 +157,7 @@ def environment(project: Path) -> dict[str, str]:
     kept = {
         name: value for name, value in os.environ.items() if not name.startswith(("STEMMA_", "PREFECT_", "MLFLOW_"))
     }
-    return {**kept, **dvc.environment(project), "PYTHONPATH": f"{CODE}:{CODE / 'src'}"}
+    return {**kept, **dvc.environment(project), "STEMMA_TRACKING": "off", "PYTHONPATH": f"{CODE}:{CODE / 'src'}"}
 
 
 def ran(project: Path) -> list[str]:
