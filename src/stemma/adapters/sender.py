@@ -151,11 +151,18 @@ class SenderProcess:
 def open_sender(folder: Path = JOURNALS) -> Iterator[None]:
     """One sender for all stages below a flow, so that each need not start its own and wait for it."""
     process = SenderProcess(folder)
-    process.start()
+    _attempt(process.start)
     try:
         yield
     finally:
-        process.finish()
+        _attempt(process.finish)
+
+
+def _attempt(action: Callable[[], None]) -> None:
+    try:
+        action()
+    except OSError as error:
+        _log.warning("tracking: runs stay in their journals for now: %s", error)
 
 
 def main() -> None:

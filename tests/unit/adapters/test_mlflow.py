@@ -132,3 +132,12 @@ def test_journals_of_writers_that_died_at_birth_are_removed(monkeypatch: pytest.
     (JOURNALS / "full.jsonl").write_text("{}\n")
     sender._remove_stillborn(JOURNALS)
     assert [path.name for path in JOURNALS.glob("*.jsonl")] == ["full.jsonl"]
+
+
+def test_a_flow_goes_on_without_a_sender(
+    project: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    (project / ".stemma").write_text("a file in the way")
+    with sender.open_sender():
+        pass
+    assert "runs stay in their journals for now" in caplog.text
