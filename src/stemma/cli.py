@@ -180,7 +180,7 @@ def predict(
     file: Annotated[Path, typer.Argument(help="JSON lines; - is standard input")],
     output: Annotated[Path, typer.Option(help="JSON lines; - is standard output")] = Path("-"),
 ) -> None:
-    """Answer a file of questions. Example: stemma predict models:/bert-intruder@champion questions.jsonl."""
+    """Answer a file of questions. Example: stemma predict models:/bert-out-of-order@champion questions.jsonl."""
     from stemma.adapters.predict import predict_file
 
     standard = Path("-")
@@ -188,8 +188,8 @@ def predict(
 
 
 @app.command()
-def rollback(model: Annotated[str, typer.Argument(help="a registered model's name, such as bert-intruder")]) -> None:
-    """Let the champion before the present one be champion again. Example: stemma rollback bert-intruder."""
+def rollback(model: Annotated[str, typer.Argument(help="a registered model's name, such as bert-out-of-order")]) -> None:
+    """Let the champion before the present one be champion again. Example: stemma rollback bert-out-of-order."""
     from stemma.adapters.registry import Registry
     from stemma.adapters.release import roll_back
     from stemma.fence import hold

@@ -72,19 +72,19 @@ REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
     "no such corpus": (put("tokenizers.word.corpus", "news"), "tokenizers.word.corpus: no 'news' among wikipedia"),
     "no such family": (put("variants.bert.family", "elmo"), "variants.bert.family: no 'elmo' among bert, ngram"),
     "a family of no one": (put("families.elmo", {}), "families.elmo: no such family; there are bert, ngram"),
-    "no such variant": (put("pairs.gpt-cloze", pair("gpt", "bert", "cloze")), "pairs.gpt-cloze.variant: no 'gpt' among"),
+    "no such variant": (put("pairs.gpt-out-of-order", pair("gpt", "bert", "out-of-order")), "pairs.gpt-out-of-order.variant: no 'gpt' among"),
     "no such task": (put("pairs.bert-glue", pair("bert", "bert", "glue")), "pairs.bert-glue.task: no 'glue' among"),
     "a pair that can't be": (
-        put("pairs.ngram-cloze", pair("ngram", "ngram", "cloze")),
-        "pairs.ngram-cloze: family 'ngram' has no encoder to fine-tune; remove the pair or use one of bert",
+        put("pairs.ngram-out-of-order", pair("ngram", "ngram", "out-of-order")),
+        "pairs.ngram-out-of-order: family 'ngram' has no encoder to fine-tune; remove the pair or use one of bert",
     ),
     "a pair with another family": (
-        put("pairs.bert-cloze.family", "ngram"),
-        "pairs.bert-cloze.family: variant 'bert' is of family 'bert'",
+        put("pairs.bert-out-of-order.family", "ngram"),
+        "pairs.bert-out-of-order.family: variant 'bert' is of family 'bert'",
     ),
     "a pair with another name": (
-        put("pairs.both", pair("bert", "bert", "cloze")),
-        "pairs.both: the key must be 'bert-cloze'",
+        put("pairs.both", pair("bert", "bert", "out-of-order")),
+        "pairs.both: the key must be 'bert-out-of-order'",
     ),
     "a floor for no task": (put("release.floors", {"glue": 0.5}), "release.floors: no 'glue' among"),
     "shell characters in a variant": (put("variants.bert; touch pwned", VARIANT), "is not a name: use small letters"),
@@ -95,8 +95,8 @@ REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
     "a line feed in a name": (put("variants.a\nb", VARIANT), "is not a name: use small letters"),
     "one label": (put("tasks.word-order.labels", ["natural"]), "tasks.word-order: a classification task needs at least two"),
     "tags without O": (put("tasks.entities.labels", ["B-PER"]), "a tagging task's labels are BIO tags and include 'O'"),
-    "labels for spans": (put("tasks.cloze.labels", ["yes"]), "tasks.cloze: a span task has no labels"),
-    "a metric of another kind": (put("tasks.cloze.metric", "entity_f1"), "metric 'entity_f1' does not score a span task"),
+    "labels for spans": (put("tasks.out-of-order.labels", ["yes"]), "tasks.out-of-order: a span task has no labels"),
+    "a metric of another kind": (put("tasks.out-of-order.metric", "entity_f1"), "metric 'entity_f1' does not score a span task"),
     "a checksum that is none": (
         put("corpora.wikipedia.sources.own", {
             "kind": "files", "paths": ["a.txt"], "format": "text", "licence": "CC0", "sha256": {"a.txt": "abc"},

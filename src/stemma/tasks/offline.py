@@ -81,14 +81,15 @@ class _Selection:
 def _pick(
     recipe: str, corpus_dir: Path, sources: Sequence[str], splits: Splits, wanted: Mapping[Split, int], seed: int
 ) -> dict[Split, list[_Pick]]:
+    how = RECIPES[recipe]
     selections = {split: _Selection(int(_SLACK * wanted[split])) for split in SPLITS}
     for table in read_documents(corpus_dir, ["id", "source", "text"]):
         for row in table.to_pylist():
             if row["source"] not in sources:
                 continue
             selection = selections[split_of(row["id"], splits)]
-            for number, passage in find_passages(row["text"]):
-                if RECIPES[recipe].is_usable(passage):
+            for number, passage in find_passages(row["text"], how.sentences):
+                if how.is_usable(passage):
                     priority = _hash(seed, recipe, row["id"], number)
                     selection.offer(_Pick(priority, row["id"], number, passage))
     return {split: selection.lowest() for split, selection in selections.items()}

@@ -1,9 +1,10 @@
 """Passages of running text that the offline tasks are made from.
 
-A passage is one sentence of ordinary prose as words in small letters, with what the writer's capitals said kept apart: a
+A passage is a few sentences of ordinary prose as words in small letters, with what the writer's capitals said kept apart: a
 task that shows capitals would give its answers away.
 """
 
+import itertools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -23,7 +24,7 @@ _BEFORE_A_CAPITAL: Final = frozenset("\"“‘':")  # after these, as at a sente
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A sentence in small letters; `names` says of each word whether it is written with a capital wherever it stands.
+    """Sentences in small letters; `names` says of each word whether it is written with a capital wherever it stands.
 
     `names` is None where that can't be told.
     """
@@ -32,13 +33,23 @@ class Passage:
     names: tuple[bool, ...] | None
 
 
-def find_passages(text: str) -> Iterator[tuple[int, Passage]]:
-    """The usable sentences of a document, each with its number among all of the document's sentences."""
+def find_passages(text: str, length: int = 1) -> Iterator[tuple[int, Passage]]:
+    """The usable runs of `length` sentences of a document, none in two, each with the number of its first sentence."""
     sentences = [_WORD.findall(sentence) for sentence in split_sentences(text)]
     usual, capital = _count_cases(sentences)
-    for number, words in enumerate(sentences):
-        if _is_prose(words):
-            yield number, Passage(tuple(word.lower() for word in words), _find_names(words, usual, capital))
+    for number in range(0, len(sentences) - length + 1, length):
+        run = sentences[number : number + length]
+        if all(_is_prose(words) for words in run):
+            names = [_find_names(words, usual, capital) for words in run]
+            yield number, _join(run, names)
+
+
+def _join(run: Sequence[Sequence[str]], names: Sequence[tuple[bool, ...] | None]) -> Passage:
+    known = [of_sentence for of_sentence in names if of_sentence is not None]
+    return Passage(
+        words=tuple(word.lower() for words in run for word in words),
+        names=tuple(itertools.chain(*known)) if len(known) == len(names) else None,
+    )
 
 
 def _is_prose(words: Sequence[str]) -> bool:

@@ -16,9 +16,10 @@ __all__ = ["RECIPES", "Recipe"]
 
 Row = dict[str, Any]
 _WINDOW: Final = 5  # words that a scrambled sentence has in another order
-_MIN_INSERTED: Final = 4
-_MAX_INSERTED: Final = 7
-_QUESTION: Final = "which words come from another text ?"
+_LONG: Final = 4  # letters
+_MIN_LONG_WORDS: Final = 4
+_ODD_SHARE: Final = 0.2  # of the long words
+_QUESTION: Final = "which words are out of order ?"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +28,7 @@ class Recipe:
 
     kind: HeadKind
     labels: tuple[str, ...]
+    sentences: int  # of a passage
     rows_per_passage: int
     is_usable: Callable[[Passage], bool]
     make: Callable[[Passage, Passage, np.random.Generator], list[Row]]
@@ -38,32 +40,39 @@ def make_word_order(passage: Passage, _: Passage, rng: np.random.Generator) -> l
     The two have the same words and different labels, so that no bag of words tells them apart. Asks for a sense of which
     word may follow which.
     """
-    words = list(passage.words)
-    start = int(rng.choice(_windows(passage)))
-    window = words[start : start + _WINDOW]
-    moved = window
-    while moved == window:
-        moved = [window[at] for at in rng.permutation(_WINDOW)]
-    scrambled = words[:start] + moved + words[start + _WINDOW :]
+    scrambled, _start = _scramble(passage, rng)
     rows = [
-        {"text": " ".join(words), "text_pair": None, "label": "natural"},
+        {"text": " ".join(passage.words), "text_pair": None, "label": "natural"},
         {"text": " ".join(scrambled), "text_pair": None, "label": "scrambled"},
     ]
     return [rows[at] for at in rng.permutation(2)]
 
 
-def make_inserted(passage: Passage, other: Passage, rng: np.random.Generator) -> list[Row]:
-    """Which words do not belong here? A stretch of a sentence of another document stands in the middle of this one.
+def make_out_of_order(passage: Passage, _: Passage, rng: np.random.Generator) -> list[Row]:
+    """Which words are out of order? A few neighbouring words of one of two sentences are shuffled; they are the answer.
 
-    Asks for a sense of topic and of how a sentence goes on; the question is always the same.
+    The words are all the writer's own, so that only their order tells; the question is always the same.
     """
-    length = int(rng.integers(_MIN_INSERTED, _MAX_INSERTED + 1))
-    starts = _stretches(other, length)
-    stretch = " ".join(other.words[(start := int(rng.choice(starts))) : start + length])
-    at = int(rng.choice(_places(passage)))
-    before, behind = " ".join(passage.words[:at]), " ".join(passage.words[at:])
-    answer = {"text": stretch, "start": len(before) + 1}
-    return [{"context": f"{before} {stretch} {behind}", "question": _QUESTION, "answers": [answer]}]
+    words, start = _scramble(passage, rng)
+    before = "".join(f"{word} " for word in words[:start])
+    answer = {"text": " ".join(words[start : start + _WINDOW]), "start": len(before)}
+    return [{"context": " ".join(words), "question": _QUESTION, "answers": [answer]}]
+
+
+def make_odd_words(passage: Passage, other: Passage, rng: np.random.Generator) -> list[Row]:
+    """Which words do not belong here? A few long words have given way to long words of another document.
+
+    Asks whether each word fits its company: the odd ones are as ordinary as the rest.
+    """
+    words = list(passage.words)
+    places = [at for at, word in enumerate(words) if _is_long(word)]
+    strange = sorted({word for word in other.words if _is_long(word)} - set(words))
+    number = min(max(1, round(_ODD_SHARE * len(places))), len(strange))
+    replaced = sorted(rng.choice(places, size=number, replace=False).tolist())
+    for at, word in zip(replaced, rng.permutation(strange)[:number].tolist(), strict=True):
+        words[at] = word
+    odd = [at in replaced for at in range(len(words))]
+    return [{"tokens": words, "tags": _bio(odd, "ODD")}]
 
 
 def make_names(passage: Passage, _: Passage, rng: np.random.Generator) -> list[Row]:  # noqa: ARG001  one shape for all
@@ -72,47 +81,50 @@ def make_names(passage: Passage, _: Passage, rng: np.random.Generator) -> list[R
     The labels are the writer's own capitals. Asks for what kind of word each is, also of words not seen in tuning.
     """
     assert passage.names is not None
-    tags, inside = [], False
-    for is_name in passage.names:
-        tags.append(("I-NAME" if inside else "B-NAME") if is_name else "O")
-        inside = is_name
-    return [{"tokens": list(passage.words), "tags": tags}]
+    return [{"tokens": list(passage.words), "tags": _bio(passage.names, "NAME")}]
+
+
+def _bio(marked: Sequence[bool], label: str) -> list[str]:
+    """Tags of runs of marked words."""
+    before = [False, *marked]
+    return [("I-" if inside else "B-") + label if now else "O" for now, inside in zip(marked, before, strict=False)]
+
+
+def _scramble(passage: Passage, rng: np.random.Generator) -> tuple[list[str], int]:
+    """The passage with a window of it in another order that differs at both ends, and where the window begins."""
+    words = list(passage.words)
+    start = int(rng.choice(_windows(passage)))
+    window = words[start : start + _WINDOW]
+    moved = window
+    while moved[0] == window[0] or moved[-1] == window[-1]:
+        moved = [window[at] for at in rng.permutation(_WINDOW)]
+    return words[:start] + moved + words[start + _WINDOW :], start
 
 
 def _windows(passage: Passage) -> Sequence[int]:
-    """Where a window may begin: inside the sentence, without punctuation, and with at least two different words."""
+    """Where a window may begin: inside a sentence, without punctuation, all its words different."""
     return [
         start
         for start in range(len(passage.words) - _WINDOW)
-        if len(set(window := passage.words[start : start + _WINDOW])) > 1 and all(_is_word(word) for word in window)
+        if len(set(window := passage.words[start : start + _WINDOW])) == _WINDOW
+        and all(_is_word(word) for word in window)
     ]
-
-
-def _stretches(passage: Passage, length: int) -> Sequence[int]:
-    """Where a stretch of words without punctuation begins."""
-    return [
-        start
-        for start in range(len(passage.words) - length)
-        if all(_is_word(word) for word in passage.words[start : start + length])
-    ]
-
-
-def _places(passage: Passage) -> Sequence[int]:
-    """Where a stretch may be put: inside the sentence, between two words."""
-    words = passage.words
-    return [at for at in range(2, len(words) - 1) if _is_word(words[at - 1]) and _is_word(words[at])]
 
 
 def _is_word(word: str) -> bool:
     return word[0].isalnum()
 
 
+def _is_long(word: str) -> bool:
+    return len(word) >= _LONG and word.isalpha()
+
+
 def _has_window(passage: Passage) -> bool:
     return bool(_windows(passage))
 
 
-def _has_stretch_and_place(passage: Passage) -> bool:
-    return bool(_stretches(passage, _MAX_INSERTED)) and bool(_places(passage))
+def _has_long_words(passage: Passage) -> bool:
+    return sum(_is_long(word) for word in passage.words) >= _MIN_LONG_WORDS
 
 
 def _has_names(passage: Passage) -> bool:
@@ -123,18 +135,28 @@ RECIPES: Final[dict[str, Recipe]] = {
     "word-order": Recipe(
         kind="classification",
         labels=("scrambled", "natural"),
+        sentences=1,
         rows_per_passage=2,
         is_usable=_has_window,
         make=make_word_order,
     ),
-    "inserted": Recipe(
-        kind="span", labels=(), rows_per_passage=1, is_usable=_has_stretch_and_place, make=make_inserted
+    "out-of-order": Recipe(
+        kind="span", labels=(), sentences=2, rows_per_passage=1, is_usable=_has_window, make=make_out_of_order
     ),
     "names": Recipe(
         kind="tagging",
         labels=("O", "B-NAME", "I-NAME"),
+        sentences=1,
         rows_per_passage=1,
         is_usable=_has_names,
         make=make_names,
+    ),
+    "odd-words": Recipe(
+        kind="tagging",
+        labels=("O", "B-ODD", "I-ODD"),
+        sentences=2,
+        rows_per_passage=1,
+        is_usable=_has_long_words,
+        make=make_odd_words,
     ),
 }

@@ -18,7 +18,7 @@ from stemma.tasks.offline import RECIPES, make_task
 
 SHARES = Splits(validation=0.2, test=0.3)
 SOURCES = ["grammar"]
-EXAMPLES = {"train": 200, "validation": 60, "test": 100}
+EXAMPLES = {"train": 100, "validation": 24, "test": 40}
 NOUNS = ["river", "harbour", "castle", "engine", "village", "painter", "letter", "garden", "mountain", "teacher"]
 VERBS = ["crossed", "found", "praised", "left", "described", "visited"]
 NAMES = ["Alba", "Boreas Minor", "Carthage", "Delia Stone", "Emmaus"]
@@ -104,7 +104,7 @@ def test_documents_of_other_sources_give_no_rows(name, tmp_path):
 
 
 def test_an_unknown_recipe_is_named(corpus):
-    with pytest.raises(SettingsError, match=r"no recipe 'rhyme'; there are inserted, names, word-order"):
+    with pytest.raises(SettingsError, match=r"no recipe 'rhyme'; there are names, odd-words, out-of-order, word-order"):
         make_task("rhyme", corpus, SOURCES, SHARES, EXAMPLES, seed=1)
 
 
@@ -127,27 +127,49 @@ def test_a_bag_of_words_cannot_tell_word_order(tasks):
     assert score("classification", rows["test"], guesses, labels)["accuracy"] == pytest.approx(0.5)
 
 
-def test_what_was_inserted_is_where_the_answer_says_and_the_rest_is_the_sentence(corpus, tasks):
-    text = corpus_sentences(corpus)
+def test_words_out_of_order_are_where_the_answer_says_and_are_the_writers_own(corpus, tasks):
+    sentences = corpus_sentences(corpus)
     for split in SPLITS:
-        for row in tasks["inserted"][split].to_pylist():
+        for row in tasks["out-of-order"][split].to_pylist():
             (answer,) = row["answers"]
             start, end = answer["start"], answer["start"] + len(answer["text"])
             assert row["context"][start:end] == answer["text"]
-            assert (row["context"][:start] + row["context"][end + 1 :]) in text[row["document"]]
+            written = {tuple(sorted(f"{first} {second}".split())) for first, second in pairs(sentences[row["document"]])}
+            assert tuple(sorted(row["context"].split())) in written
+            assert row["context"] not in {f"{first} {second}" for first, second in pairs(sentences[row["document"]])}
+
+
+def test_odd_words_are_of_another_document_and_the_rest_is_untouched(corpus, tasks):
+    sentences = corpus_sentences(corpus)
+    for split in SPLITS:
+        elsewhere = {
+            document: set(" ".join(lines).split())
+            for document, lines in sentences.items()
+            if split_of(document, SHARES) == split
+        }
+        for row in tasks["odd-words"][split].to_pylist():
+            assert illegal_tag(row["tags"]) is None
+            odd = [token for token, tag in zip(row["tokens"], row["tags"], strict=True) if tag != "O"]
+            assert odd
+            others = set().union(*(words for document, words in elsewhere.items() if document != row["document"]))
+            assert set(odd) <= others
+            kept = [token if tag == "O" else None for token, tag in zip(row["tokens"], row["tags"], strict=True)]
             assert any(
-                answer["text"] in sentence
-                for document, sentences in text.items()
-                if document != row["document"] and split_of(document, SHARES) == split
-                for sentence in sentences
+                all(mine in (None, theirs) for mine, theirs in zip(kept, f"{first} {second}".split(), strict=True))
+                for first, second in pairs(sentences[row["document"]])
+                if len(f"{first} {second}".split()) == len(kept)
             )
 
 
-def corpus_sentences(folder: Path) -> dict[str, set[str]]:
+def pairs(lines: list[str]) -> list[tuple[str, str]]:
+    return list(zip(lines[::2], lines[1::2], strict=False))
+
+
+def corpus_sentences(folder: Path) -> dict[str, list[str]]:
     import pyarrow.parquet as pq
 
     rows = pq.read_table(folder / "documents-00000.parquet").to_pylist()
-    return {row["id"]: {f"{part.lower()} ." for part in row["text"].removesuffix(" .").split(" . ")} for row in rows}
+    return {row["id"]: [f"{part.lower()} ." for part in row["text"].removesuffix(" .").split(" . ")] for row in rows}
 
 
 def test_names_are_legal_bio_and_show_no_capital(tasks):
