@@ -42,7 +42,8 @@ class StageProgress:
 
     def __init__(self, stage: str, *, directory: Path | None, interval: float, clock: Callable[[], float]) -> None:
         self._stage, self._directory, self._interval, self._clock = stage, directory, interval, clock
-        self._what, self._unit, self._total = "", "", None
+        self._what, self._unit = "", ""
+        self._total: int | None = None
         self._begun = self._shown = clock()
         self._live = sys.stderr.isatty() and directory is None
 

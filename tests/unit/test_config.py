@@ -72,7 +72,10 @@ REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
     "no such corpus": (put("tokenizers.word.corpus", "news"), "tokenizers.word.corpus: no 'news' among wikipedia"),
     "no such family": (put("variants.bert.family", "elmo"), "variants.bert.family: no 'elmo' among bert, ngram"),
     "a family of no one": (put("families.elmo", {}), "families.elmo: no such family; there are bert, ngram"),
-    "no such variant": (put("pairs.gpt-out-of-order", pair("gpt", "bert", "out-of-order")), "pairs.gpt-out-of-order.variant: no 'gpt' among"),
+    "no such variant": (
+        put("pairs.gpt-out-of-order", pair("gpt", "bert", "out-of-order")),
+        "pairs.gpt-out-of-order.variant: no 'gpt' among",
+    ),
     "no such task": (put("pairs.bert-glue", pair("bert", "bert", "glue")), "pairs.bert-glue.task: no 'glue' among"),
     "a pair that can't be": (
         put("pairs.ngram-out-of-order", pair("ngram", "ngram", "out-of-order")),

@@ -134,7 +134,9 @@ def test_words_out_of_order_are_where_the_answer_says_and_are_the_writers_own(co
             (answer,) = row["answers"]
             start, end = answer["start"], answer["start"] + len(answer["text"])
             assert row["context"][start:end] == answer["text"]
-            written = {tuple(sorted(f"{first} {second}".split())) for first, second in pairs(sentences[row["document"]])}
+            written = {
+                tuple(sorted(f"{first} {second}".split())) for first, second in pairs(sentences[row["document"]])
+            }
             assert tuple(sorted(row["context"].split())) in written
             assert row["context"] not in {f"{first} {second}" for first, second in pairs(sentences[row["document"]])}
 
