@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Final
 
 from stemma.config import Params
 from stemma.data.clean_documents import read_clean
@@ -15,13 +16,16 @@ from stemma.text.word_counts import WordCounter
 
 __all__ = ["run"]
 
+SHARE_OF_MEMORY: Final = 16  # the rest is for the trainer
+
 
 def run(name: str, params: Params, progress: Progress, *, corpus: Path, out: Path) -> None:
     """Count the words of the training split, and learn tokenizer `name` from them."""
     use_threads(data_threads())
     settings = params.tokenizers[name]
     with open_workspace("tokenizer") as workspace:
-        counter = WordCounter(workspace.folder, memory=workspace.memory_limit, split_word=word_splitter(settings))
+        memory = workspace.memory_limit // SHARE_OF_MEMORY
+        counter = WordCounter(workspace.folder, memory=memory, split_word=word_splitter(settings))
         progress.start("counting words", None, "documents")
         for number, text in enumerate(_training_texts(corpus), start=1):
             counter.add(text)

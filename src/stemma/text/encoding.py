@@ -22,7 +22,7 @@ __all__ = ["EncodedDocument", "Fit", "SentenceEncoder", "encode_documents"]
 Ids = npt.NDArray[np.uint32]
 Counts = npt.NDArray[np.int64]
 BYTES_PER_BATCH: Final = 1 << 18
-WORDS_REMEMBERED: Final = 1 << 17
+WORDS_REMEMBERED: Final = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,12 +33,17 @@ UNKNOWN_ID: Final = 1
 MIN_VOCABULARY: Final = 32
 TOKENIZER_FILE: Final = "tokenizer.json"
 CONFIG_FILE: Final = "tokenizer_config.json"
-MAX_TRAINING_WORDS: Final = 250_000  # bounds the trainer's memory; rarer words hardly change what it merges
+MIN_TRAINING_WORDS: Final = 50_000
 
 
 def num_words_to_learn_from(settings: config.Tokenizer) -> int:
-    """How many of the most frequent words matter to a vocabulary."""
-    return max(MAX_TRAINING_WORDS, settings.vocabulary_size)
+    """How many of the most frequent words matter: for WordPiece so many that rarer ones hardly change what is merged.
+
+    The bound keeps the trainer's memory and time from growing with the corpus.
+    """
+    if settings.kind == "word":
+        return settings.vocabulary_size
+    return max(MIN_TRAINING_WORDS, 5 * settings.vocabulary_size)
 
 
 def word_splitter(settings: config.Tokenizer) -> Callable[[str], tuple[str, ...]]:
@@ -63,7 +68,7 @@ def learn_tokenizer(words: Sequence[WordCount], settings: config.Tokenizer) -> T
         )
         return _assemble(model, settings, WORD_SPECIAL_TOKENS)
     pieces = learn_wordpieces(
-        words[:MAX_TRAINING_WORDS],
+        words,
         special_tokens=SPECIAL_TOKENS,
         vocabulary_size=settings.vocabulary_size,
         min_frequency=settings.min_frequency,

@@ -17,7 +17,7 @@ from stemma.text.words import find_words, split_chunks
 
 __all__ = ["MAX_WORD_CHARACTERS", "WordCount", "WordCounter"]
 
-BYTES_PER_WORD: Final = 512  # of a string, its count and its place in two dicts; generous
+BYTES_PER_WORD: Final = 256  # of a string, its count and its place in two dicts
 MAX_WORD_CHARACTERS: Final = 100  # a longer one is unknown to every tokenizer here
 WordCount = tuple[str, int]
 
