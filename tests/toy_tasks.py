@@ -86,7 +86,8 @@ def params(finetuning: Finetuning = FINETUNING) -> Params:
     """The project's settings with the toy tasks instead of its own."""
     default = load_params(Path(__file__).parent.parent / "params.yaml").model_dump()
     pairs = {f"bert-{task}": {"variant": "bert", "family": "bert", "task": task} for task in TASKS}
-    tasks = {name: task.model_dump() for name, task in TASKS.items()}
+    corpus = {"corpus": default["variants"]["bert"]["corpus"]}  # one that is there, whatever the project calls its own
+    tasks = {name: {**task.model_dump(), "source": task.source.model_dump() | corpus} for name, task in TASKS.items()}
     release = {**default["release"], "floors": {}}
     return Params(
         **{**default, "tasks": tasks, "pairs": pairs, "finetuning": finetuning.model_dump(), "release": release}

@@ -78,7 +78,8 @@ def test_the_first_release_sets_the_champion_and_finds_its_maker(project: Projec
     before = {path: path.read_bytes() for path in (FINETUNED / PAIR).rglob("*") if path.is_file()}
     command = [sys.executable, "-m", "stemma", "finetune", PAIR, "--pretrained", "models/pretrained/bert"]
     command += ["--task", "data/valid/tasks/first", "--out", str(FINETUNED / PAIR)]
-    subprocess.run(command, env=miniature.environment(project.folder), check=True, capture_output=True)
+    tracked = miniature.environment(project.folder) | {"STEMMA_TRACKING": "on"}
+    subprocess.run(command, env=tracked, check=True, capture_output=True)
     assert {path: path.read_bytes() for path in (FINETUNED / PAIR).rglob("*") if path.is_file()} == before
     send_journals(project.folder)
 
@@ -204,6 +205,16 @@ def test_an_alias_moved_by_hand_is_written_down(project: Project) -> None:
     assert project.release().decision is None
     entry = project.ledger.entries()[-1]
     assert (entry.kind, entry.facts["version"], entry.facts["over"]) == ("promotion", "3", "1")
+    assert "by hand" in entry.facts["note"]
+
+
+def test_a_ledger_that_was_cut_shows_against_the_registry(project: Project) -> None:
+    whole = LEDGER.read_bytes()
+    LEDGER.write_bytes(b"".join(whole.splitlines(keepends=True)[:2]))
+    assert len(project.ledger.entries()) == 2  # by itself it looks whole
+    project.release()
+    assert "cut" in project.ledger.entries()[-1].facts["note"]
+    LEDGER.write_bytes(whole)
 
 
 def test_a_report_of_other_bytes_is_no_evidence(project: Project) -> None:

@@ -29,6 +29,7 @@ from stemma.tasks.storage import split_path
 __all__ = ["Outcome", "Releaser", "reconcile", "roll_back"]
 
 MAKER_TAG: Final = "stemma.training_run"
+ENTRY_TAG: Final = "stemma.ledger_entry"  # the hash of the ledger's entry that made a version champion
 _EXAMPLES: Final = 2
 _log = logging.getLogger(__name__)
 
@@ -162,7 +163,7 @@ class Releaser:
         over = champion.number if champion else None
         facts = {"version": version.number, "digest": version.digest, "over": over, "decision": decision.number}
         entry = self._ledger.append("promotion", version.model, facts)
-        self._registry.tag(version, {"stemma.ledger_entry": entry.hash})
+        self._registry.tag(version, {ENTRY_TAG: entry.hash})
 
 
 def roll_back(model: str, registry: Registry, ledger: Ledger) -> tuple[Version, Version]:
@@ -179,18 +180,18 @@ def roll_back(model: str, registry: Registry, ledger: Ledger) -> tuple[Version, 
 
 def reconcile(registry: Registry, ledger: Ledger, model: str) -> None:
     """Write down an alias that was moved by hand, or by a release that was killed before it could."""
-    champion = registry.at(model, CHAMPION)
-    stack = champions(ledger.entries(), model)
-    if champion is not None and (not stack or stack[-1] != champion.number):
-        note = "found so: moved by hand, by another ledger's release, or by one that was killed"
-        facts = {
-            "version": champion.number,
-            "digest": champion.digest,
-            "over": stack[-1] if stack else None,
-            "note": note,
-        }
-        ledger.append("promotion", model, facts)
-        _log.warning("%s: @%s was found on version %s, which the ledger did not know", model, CHAMPION, champion.number)
+    entries = ledger.entries()
+    champion, stack = registry.at(model, CHAMPION), champions(entries, model)
+    if champion is None or (stack and stack[-1] == champion.number):
+        return
+    made_by = champion.tags.get(ENTRY_TAG)
+    note = "found so: moved by hand, or by a release that was killed"
+    if made_by and made_by not in {entry.hash for entry in entries}:
+        note = "found so: the entry that made it champion is not in this ledger, which was cut or is another's"
+    over = stack[-1] if stack else None
+    facts = {"version": champion.number, "digest": champion.digest, "over": over, "note": note}
+    ledger.append("promotion", model, facts)
+    _log.warning("%s: @%s is on version %s, %s", model, CHAMPION, champion.number, note)
 
 
 def _vetoes(entries: list[Entry], version: Version) -> list[Reason]:
