@@ -6,7 +6,7 @@ handed the alphabet, in order, as if it were special tokens.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import chain
 from typing import Final
 
@@ -24,9 +24,10 @@ def learn_wordpieces(
     words: Sequence[WordCount], *, special_tokens: Sequence[str], vocabulary_size: int, min_frequency: int
 ) -> dict[str, int]:
     """The ids of the pieces: special tokens, characters, and then what was merged, most frequent first."""
-    alphabet = _alphabet(words, vocabulary_size, min_frequency)
-    first = sorted(alphabet & {word[0] for word, _ in words})
-    inner = sorted(alphabet & set(chain.from_iterable(word[1:] for word, _ in words)))
+    firsts, inners = {word[0] for word, _ in words}, set(chain.from_iterable(word[1:] for word, _ in words))
+    room = 3 * vocabulary_size // 4 - len(special_tokens)
+    alphabet = _alphabet(words, min_frequency, room, lambda character: (character in firsts) + (character in inners))
+    first, inner = sorted(alphabet & firsts), sorted(alphabet & inners)
     fixed = [*special_tokens, *first, *(PREFIX + character for character in inner)]
     trainer = trainers.WordPieceTrainer(
         vocab_size=vocabulary_size,
@@ -42,17 +43,22 @@ def learn_wordpieces(
     return dict(sorted(vocabulary.items(), key=lambda item: item[1]))
 
 
-def _alphabet(words: Sequence[WordCount], vocabulary_size: int, min_frequency: int) -> set[str]:
-    """The characters to know: frequent ones, the most frequent first, within a quarter of the vocabulary.
+def _alphabet(words: Sequence[WordCount], min_frequency: int, room: int, places: Callable[[str], int]) -> set[str]:
+    """The characters to know: frequent ones, the most frequent first, as long as there is room.
 
-    Each may take two places, one to begin a word and one to go on; more than half of the vocabulary would leave no room.
+    A character takes a place in the vocabulary to begin a word and another to go on; Chinese ones only begin.
     """
     counts: Counter[str] = Counter()
     for word, count in words:
         for character in word:
             counts[character] += count
-    ordered = sorted(counts, key=lambda character: (-counts[character], character))
-    return {character for character in ordered[: max(1, vocabulary_size // 4)] if counts[character] >= min_frequency}
+    alphabet: set[str] = set()
+    for character in sorted(counts, key=lambda character: (-counts[character], character)):
+        room -= places(character)
+        if room < 0 or counts[character] < min_frequency:
+            break
+        alphabet.add(character)
+    return alphabet
 
 
 def _lines(words: Iterator[WordCount]) -> Iterator[str]:

@@ -62,6 +62,14 @@ def test_a_vocabulary_stays_within_its_size() -> None:
         learn_tokenizer(WORDS, settings(vocabulary_size=10))
 
 
+def test_chinese_characters_take_one_place_each() -> None:
+    words = [(chr(0x4E00 + number), 100 - number) for number in range(90)]
+    tokenizer = learn_tokenizer(words, settings(vocabulary_size=100))
+    assert sum(word in tokenizer.get_vocab() for word, _ in words) == 70  # three quarters, less the special tokens
+    assert words[69][0] in tokenizer.get_vocab()
+    assert tokenizer.encode(words[70][0], add_special_tokens=False).tokens == ["[UNK]"]
+
+
 def test_rare_words_are_unknown() -> None:
     tokenizer = learn_tokenizer([("common", 5), ("rare", 1)], settings("word"))
     assert tokenizer.encode("common rare", add_special_tokens=False).tokens == ["common", "[UNK]"]
