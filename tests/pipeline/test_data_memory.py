@@ -16,15 +16,9 @@ DOCUMENTS = 2500  # about 2 MB of text: some row groups, so that all buffers are
 STAGES = {
     "ingest": ["ingest", "--external", "external", "--out", "raw"],
     "clean": ["clean", "--corpora", "raw", "--out", "clean"],
-    "tokenizer@wordpiece": ["tokenizer", "wordpiece", "--corpus", "clean/toy", "--out", "tokenizers/wordpiece"],
-    "tokenizer@word": ["tokenizer", "word", "--corpus", "clean/toy", "--out", "tokenizers/word"],
-    "tokenize@wordpiece": [
-        "tokenize", "wordpiece", "--corpus", "clean/toy", "--tokenizer", "tokenizers/wordpiece", "--out", "tokens/wordpiece",
-    ],
-    "tokenize@word": [
-        "tokenize", "word", "--corpus", "clean/toy", "--tokenizer", "tokenizers/word", "--out", "tokens/word",
-    ],
-}  # fmt: skip
+    "tokenizer": ["tokenizer", "wordpiece", "--corpus", "clean/toy", "--out", "tokenizer"],
+    "tokenize": ["tokenize", "wordpiece", "--corpus", "clean/toy", "--tokenizer", "tokenizer", "--out", "tokens"],
+}
 
 
 def prepare(root: Path, num_documents: int) -> None:
