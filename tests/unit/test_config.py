@@ -57,7 +57,7 @@ def pair(variant: str, family: str, task: str) -> dict[str, str]:
     return {"variant": variant, "family": family, "task": task}
 
 
-VARIANT = {"family": "bert", "corpus": "wikipedia", "tokenizer": "wordpiece"}
+VARIANT = {"family": "bert", "corpus": "stories", "tokenizer": "wordpiece"}
 REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
     "unknown key": (put("colour", "red"), "colour: unknown key"),
     "unknown key inside": (put("validation.max_characterz", 5), "validation.max_characterz: unknown key"),
@@ -69,7 +69,7 @@ REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
     "text where a number is": (put("seed", "one"), "seed: Input should be a valid integer"),
     "no seeds": (put("finetuning.seeds", []), "finetuning.seeds: List should have at least 1 item"),
     "a choice that is none": (put("cleaning.unicode", "ASCII"), "cleaning.unicode: Input should be 'NFC' or 'NFKC'"),
-    "no such corpus": (put("tokenizers.word.corpus", "news"), "tokenizers.word.corpus: no 'news' among wikipedia"),
+    "no such corpus": (put("tokenizers.word.corpus", "news"), "tokenizers.word.corpus: no 'news' among stories"),
     "no such family": (put("variants.bert.family", "elmo"), "variants.bert.family: no 'elmo' among bert, ngram"),
     "a family of no one": (put("families.elmo", {}), "families.elmo: no such family; there are bert, ngram"),
     "no such variant": (
@@ -97,7 +97,7 @@ REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
     "a leading dash": (put("variants.--out=x", VARIANT), "is not a name: use small letters"),
     "a line feed in a name": (put("variants.a\nb", VARIANT), "is not a name: use small letters"),
     "one label": (put("tasks.word-order.labels", ["natural"]), "tasks.word-order: a classification task needs at least two"),
-    "tags without O": (put("tasks.entities.labels", ["B-PER"]), "a tagging task's labels are BIO tags and include 'O'"),
+    "tags without O": (put("tasks.odd-words.labels", ["B-PER"]), "a tagging task's labels are BIO tags and include 'O'"),
     "labels for spans": (put("tasks.out-of-order.labels", ["yes"]), "tasks.out-of-order: a span task has no labels"),
     "a metric of another kind": (put("tasks.out-of-order.metric", "entity_f1"), "metric 'entity_f1' does not score a span task"),
     "a checksum that is none": (

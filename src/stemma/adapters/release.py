@@ -57,7 +57,8 @@ class Outcome:
         if self.decision is None:
             return [f"{name}: is the champion already"]
         over = f" in place of version {self.champion_before}" if self.champion_before else ", the first"
-        verdict = f"PROMOTED{over}" if self.promoted else f"REFUSED; version {self.champion_before or 'none'} stays"
+        stays = f"version {self.champion_before} stays" if self.champion_before else "there is still no champion"
+        verdict = f"PROMOTED{over}" if self.promoted else f"REFUSED; {stays}"
         again = "" if self.is_new else " (decided before)"
         return [f"{name}: {verdict}{again}", *(f"  {reason}" for reason in self.decision.reasons)]
 

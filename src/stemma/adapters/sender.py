@@ -144,7 +144,9 @@ class SenderProcess:
             self._process.wait(seconds)
             self._listener.join(1.0)
         except subprocess.TimeoutExpired:
-            _log.warning("tracking: the MLflow store is slow; what it does not get soon is kept in %s", self._folder)
+            _log.warning(
+                "tracking: MLflow is slow to take the record; it goes on, and what is left stays in %s", self._folder
+            )
 
 
 @contextmanager

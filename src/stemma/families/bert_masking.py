@@ -9,7 +9,7 @@ import tokenizers
 
 from stemma.data.batches import uniform
 
-__all__ = ["MaskSettings", "Masker"]
+__all__ = ["MaskSettings", "Masked", "Masker"]
 
 Ints = npt.NDArray[np.int64]
 _CHOSEN, _FATE, _REPLACEMENT = range(10, 13)  # what a random number is drawn for

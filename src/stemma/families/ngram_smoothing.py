@@ -24,6 +24,7 @@ __all__ = [
     "KneserNey",
     "MaximumLikelihood",
     "Smoothing",
+    "count_counts",
     "kneser_ney_discounts",
 ]
 

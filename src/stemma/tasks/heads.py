@@ -22,7 +22,7 @@ from stemma.data.batches import Ragged
 from stemma.protocols import HeadKind
 from stemma.tasks.features import Features, answer_columns, label_codes, tag_targets
 
-__all__ = ["Answers", "best_spans", "head_loss", "input_tensors", "make_answers", "make_targets"]
+__all__ = ["Answers", "Targets", "best_spans", "head_loss", "input_tensors", "make_answers", "make_targets"]
 
 Ints = npt.NDArray[np.int64]
 _OUTSIDE: Final = -100

@@ -34,7 +34,7 @@ class Recipe:
     make: Callable[[Passage, Passage, np.random.Generator], list[Row]]
 
 
-def make_word_order(passage: Passage, _: Passage, rng: np.random.Generator) -> list[Row]:
+def _make_word_order(passage: Passage, _: Passage, rng: np.random.Generator) -> list[Row]:
     """Is this English word order? Every sentence comes twice, once with a few neighbouring words shuffled.
 
     The two have the same words and different labels, so that no bag of words tells them apart. Asks for a sense of which
@@ -48,7 +48,7 @@ def make_word_order(passage: Passage, _: Passage, rng: np.random.Generator) -> l
     return [rows[at] for at in rng.permutation(2)]
 
 
-def make_out_of_order(passage: Passage, _: Passage, rng: np.random.Generator) -> list[Row]:
+def _make_out_of_order(passage: Passage, _: Passage, rng: np.random.Generator) -> list[Row]:
     """Which words are out of order? A few neighbouring words of one of two sentences are shuffled; they are the answer.
 
     The words are all the writer's own, so that only their order tells; the question is always the same.
@@ -59,7 +59,7 @@ def make_out_of_order(passage: Passage, _: Passage, rng: np.random.Generator) ->
     return [{"context": " ".join(words), "question": _QUESTION, "answers": [answer]}]
 
 
-def make_odd_words(passage: Passage, other: Passage, rng: np.random.Generator) -> list[Row]:
+def _make_odd_words(passage: Passage, other: Passage, rng: np.random.Generator) -> list[Row]:
     """Which words do not belong here? A few long words have given way to long words of another document.
 
     Asks whether each word fits its company: the odd ones are as ordinary as the rest.
@@ -75,7 +75,7 @@ def make_odd_words(passage: Passage, other: Passage, rng: np.random.Generator) -
     return [{"tokens": words, "tags": _bio(odd, "ODD")}]
 
 
-def make_names(passage: Passage, _: Passage, rng: np.random.Generator) -> list[Row]:  # noqa: ARG001  one shape for all
+def _make_names(passage: Passage, _: Passage, rng: np.random.Generator) -> list[Row]:  # noqa: ARG001  one shape for all
     """Which words does English write with a capital? A run of them is a name; the text shows none.
 
     The labels are the writer's own capitals. Asks for what kind of word each is, also of words not seen in tuning.
@@ -138,10 +138,10 @@ RECIPES: Final[dict[str, Recipe]] = {
         sentences=1,
         rows_per_passage=2,
         is_usable=_has_window,
-        make=make_word_order,
+        make=_make_word_order,
     ),
     "out-of-order": Recipe(
-        kind="span", labels=(), sentences=2, rows_per_passage=1, is_usable=_has_window, make=make_out_of_order
+        kind="span", labels=(), sentences=2, rows_per_passage=1, is_usable=_has_window, make=_make_out_of_order
     ),
     "names": Recipe(
         kind="tagging",
@@ -149,7 +149,7 @@ RECIPES: Final[dict[str, Recipe]] = {
         sentences=1,
         rows_per_passage=1,
         is_usable=_has_names,
-        make=make_names,
+        make=_make_names,
     ),
     "odd-words": Recipe(
         kind="tagging",
@@ -157,6 +157,6 @@ RECIPES: Final[dict[str, Recipe]] = {
         sentences=2,
         rows_per_passage=1,
         is_usable=_has_long_words,
-        make=make_odd_words,
+        make=_make_odd_words,
     ),
 }

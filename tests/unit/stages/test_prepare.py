@@ -110,12 +110,16 @@ def test_an_offline_task_comes_from_documents_of_its_own_split() -> None:
     sentences = (
         f"The {word} of river number {number} was found by Anna." for number in range(60) for word in toy_inputs.WORDS
     )
-    documents = [{**toy_inputs.document(number), "text": "\n".join(islice(sentences, 12))} for number in range(60)]
-    toy_inputs.write_corpus(Path("raw/corpora/wikipedia"), documents)
+    documents = [
+        {**toy_inputs.document(number), "source": "stories", "text": "\n".join(islice(sentences, 12))}
+        for number in range(60)
+    ]
+    toy_inputs.write_corpus(Path("raw/corpora/stories"), documents)
     source = {
         "kind": "offline",
         "recipe": "word-order",
-        "corpus": "wikipedia",
+        "corpus": "stories",
+        "sources": ["stories"],
         "examples": {"train": 20, "validation": 4, "test": 6},
     }
     task = {**toy_inputs.task("classification"), "labels": ["scrambled", "natural"], "source": source}

@@ -28,7 +28,7 @@ def make_task(kind: str, **changes: Any) -> Task:
         "span": {"labels": [], "metric": "f1"},
         "tagging": {"labels": ["O", "B-X", "I-X"], "metric": "entity_f1"},
     }
-    source = {"kind": "offline", "recipe": "r", "corpus": "c", "examples": {"train": 1}}
+    source = {"kind": "offline", "recipe": "r", "corpus": "c", "sources": ["s"], "examples": {"train": 1}}
     return Task(**{"kind": kind, "source": source, "max_length": 24, **fixed[kind], **changes})
 
 
