@@ -27,10 +27,11 @@ CHALLENGER: Final = "challenger"
 _DIGEST_TAG: Final = "stemma.digest"
 _EVIDENCE_TAG: Final = "stemma.evidence_run"
 _EVIDENCE_DIGEST_TAG: Final = "stemma.evidence_digest"
-_LIMITS: Final = {  # of a request; MLflow's own are minutes
+_SETTINGS: Final = {  # the limits of a request, which by themselves are minutes, and silence
     "MLFLOW_HTTP_REQUEST_MAX_RETRIES": "2",
     "MLFLOW_HTTP_REQUEST_TIMEOUT": "30",
     "MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR": "false",
+    "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT": "true",
 }
 _NOT_THERE: Final = frozenset({"RESOURCE_DOES_NOT_EXIST", "INVALID_PARAMETER_VALUE"})
 
@@ -63,7 +64,7 @@ class Registry:
     """The registry of the store that runs are kept in."""
 
     def __init__(self) -> None:
-        for name, value in _LIMITS.items():
+        for name, value in _SETTINGS.items():
             os.environ.setdefault(name, value)
         import mlflow
         from mlflow.tracking import MlflowClient
