@@ -113,7 +113,7 @@ BAD_CORPUS_FILES: dict[str, tuple[bytes | None, str]] = {
 def test_ingest_names_the_file_and_the_line(stemma: Run, name: str) -> None:
     settings = toy_inputs.settings({})
     source = {"kind": "files", "paths": ["data/external/own.jsonl"], "format": "jsonl", "licence": "CC0"}
-    settings["corpora"]["wikipedia"]["sources"] = {"own": source}
+    settings["corpora"]["stories"]["sources"] = {"own": source}
     write_settings(settings)
     data, message = BAD_CORPUS_FILES[name]
     if data is not None:

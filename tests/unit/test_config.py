@@ -101,10 +101,10 @@ REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
     "labels for spans": (put("tasks.out-of-order.labels", ["yes"]), "tasks.out-of-order: a span task has no labels"),
     "a metric of another kind": (put("tasks.out-of-order.metric", "entity_f1"), "metric 'entity_f1' does not score a span task"),
     "a checksum that is none": (
-        put("corpora.wikipedia.sources.own", {
+        put("corpora.stories.sources.own", {
             "kind": "files", "paths": ["a.txt"], "format": "text", "licence": "CC0", "sha256": {"a.txt": "abc"},
         }),
-        "corpora.wikipedia.sources.own.files.sha256.a.txt: String should match pattern",
+        "corpora.stories.sources.own.files.sha256.a.txt: String should match pattern",
     ),
 }  # fmt: skip
 
