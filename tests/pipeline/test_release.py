@@ -262,7 +262,10 @@ def serving(folder: Path, uri: str) -> Iterator[str]:
         port = free.getsockname()[1]
     command = [sys.executable, "-m", "mlflow", "models", "serve", "--env-manager", "local", "-m", uri]
     command += ["--host", "127.0.0.1", "--port", str(port), "--workers", "1"]
-    environment = miniature.environment(folder) | {"MLFLOW_TRACKING_URI": f"sqlite:///{folder}/.stemma/mlflow.db"}
+    environment = miniature.environment(folder) | {
+        "MLFLOW_TRACKING_URI": f"sqlite:///{folder}/.stemma/mlflow.db",
+        "MLFLOW_ALLOW_PICKLE_DESERIALIZATION": "false",
+    }
     with (folder / "serve.log").open("ab") as log:
         server = subprocess.Popen(command, env=environment, stdout=log, stderr=log, start_new_session=True)
     try:
