@@ -61,7 +61,7 @@ def _begin(stage: str, inputs: Sequence[Path]) -> Journal | None:
 def _end(journal: Journal, status: str, out: Path) -> None:
     """Write down how the work ended, and the digest of what it wrote."""
     try:
-        tags = provenance.thread_tags() | ({OUTPUT_TAG: digest_tree([out])} if status == "FINISHED" else {})
+        tags = provenance.kernel_tags() | ({OUTPUT_TAG: digest_tree([out])} if status == "FINISHED" else {})
         journal.append("tags", values=tags)
     finally:
         journal.append("end", status=status)

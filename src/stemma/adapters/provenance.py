@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from stemma.files import digest_bytes, digest_file
 
-__all__ = ["environment_tags", "git_tags", "input_tags", "pipeline_run_id", "pipeline_tags", "thread_tags"]
+__all__ = ["environment_tags", "git_tags", "input_tags", "kernel_tags", "pipeline_run_id", "pipeline_tags"]
 
 _PROC: Final = Path("/proc")
 _GIT_SECONDS: Final = 5
@@ -62,13 +62,13 @@ def input_tags(inputs: Iterable[Path]) -> dict[str, str]:
     return {f"stemma.input.{path}": digest for path, digest in lock_hashes(inputs).items()}
 
 
-def thread_tags() -> dict[str, str]:
-    """How many threads torch computes with, in a process that has imported it."""
+def kernel_tags() -> dict[str, str]:
+    """Which kernels torch computes with, in a process that has imported it."""
     torch: Any = sys.modules.get("torch")
     if torch is None:
         return {}
     capability = torch.backends.cpu.get_cpu_capability()
-    return {"stemma.threads": str(torch.get_num_threads()), "stemma.cpu_capability": str(capability)}
+    return {"stemma.cpu_capability": str(capability)}
 
 
 def _cpu_tags(cpuinfo: Path) -> dict[str, str]:

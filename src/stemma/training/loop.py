@@ -98,6 +98,7 @@ class Training:
         self._tracker, self._progress, self._track_as, self._clock = tracker, progress, track_as, clock
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._optimizer = _make_optimizer(self._parameters, optimisation)
+        tracker.set_tags({"stemma.threads": str(torch.get_num_threads())})
         torch.manual_seed(optimisation.seed)
         if checkpoint := checkpoints.load_latest():
             self._restore(checkpoint)
