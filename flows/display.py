@@ -104,4 +104,4 @@ def read_states(folder: Path) -> dict[str, dict[str, Any]]:
 
 def open_console() -> Console:
     """The console of a run that a person started."""
-    return Console(file=sys.stderr)
+    return Console(file=sys.stderr, width=None if sys.stderr.isatty() else 120)

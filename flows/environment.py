@@ -25,6 +25,9 @@ DEFAULTS = {
 def prepare_environment(root: Path) -> None:
     """Set the defaults in this process's environment; Prefect's state stays in the project, not in the user's home."""
     quiet_environment()
-    os.environ.setdefault("PREFECT_HOME", str(root / ".stemma" / "prefect"))
+    if "PREFECT_HOME" not in os.environ:
+        home = root / ".stemma" / "prefect"
+        home.mkdir(parents=True, exist_ok=True)
+        os.environ["PREFECT_HOME"] = str(home)
     for name, value in DEFAULTS.items():
         os.environ.setdefault(name, value)

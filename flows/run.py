@@ -2,6 +2,7 @@
 
 import logging
 import os
+import shutil
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
@@ -61,6 +62,7 @@ class PipelineRun:
             self._record.finish()
             order.close(succeeded=self._record.succeeded)
             update_durations(self._root, self._took)
+            shutil.rmtree(self._progress_dir, ignore_errors=True)
         record_environment(self._root)
         if self._record.failure:
             raise StageError(self._record.failure)

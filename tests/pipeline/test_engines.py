@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from stemma.adapters import dvc
-from tests import miniature
+from tests import clones, miniature
+from tests.clones import Engines
 
 pytestmark = pytest.mark.xdist_group("prefect")
 
@@ -27,6 +28,23 @@ def reproduced(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def project(tmp_path: Path) -> Path:
     """A project in miniature on which nothing has run."""
     return miniature.make_project(tmp_path / "project")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1200)
+@pytest.mark.xdist_group("smoke")
+def test_on_the_real_graph_both_engines_leave_the_same_lock_and_nothing_for_the_other(
+    engines: Engines, tmp_path: Path
+) -> None:
+    assert (engines.by_flow / "dvc.lock").read_bytes() == (engines.by_dvc / "dvc.lock").read_bytes()
+    assert len(clones.started(engines.said_by_dvc)) == len(dvc.read_lock(engines.by_dvc)) > 10
+    flow = clones.copy_clone(engines.by_flow, tmp_path / "flow")
+    assert clones.started(clones.run_dvc(flow, "repro").stdout) == []
+    repro = clones.copy_clone(engines.by_dvc, tmp_path / "repro")
+    command, environment = [sys.executable, "-m", "flows.pipeline"], clones.environment(repro)
+    result = subprocess.run(command, cwd=repro, env=environment, check=True, capture_output=True, text=True)
+    assert result.stdout.strip() == "Nothing to do: every stage is up to date."
+    assert not (repro / ".stemma" / "runs").exists()
 
 
 def test_both_engines_leave_the_same_lock_and_nothing_for_the_other(
