@@ -9,6 +9,7 @@ PIP_FLAGS := --disable-pip-version-check --quiet $(if $(TORCH_INDEX),--extra-ind
 INSTALLED := $(VENV)/.installed
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DO_NOT_TRACK := 1
+export DVC_SITE_CACHE_DIR ?= $(CURDIR)/.stemma/dvc# the default is a world-writable folder with pickles in it
 unexport PYTHONPATH
 
 .PHONY: help
