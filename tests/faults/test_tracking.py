@@ -100,11 +100,25 @@ def server(tmp_path: Path, template: Path) -> Iterator[Server]:
         server.kill()
 
 
+STARTED: list[subprocess.Popen[str]] = []
+
+
+@pytest.fixture(autouse=True)
+def _no_process_is_left() -> Iterator[None]:
+    """Whatever a test that failed has left running, ends with it."""
+    yield
+    while STARTED:
+        process = STARTED.pop()
+        process.kill()
+        if process.stderr is not None and not process.stderr.closed:
+            process.communicate()
+
+
 def start(folder: Path, *arguments: str, **environment: str) -> subprocess.Popen[str]:
-    command = [sys.executable, *arguments]
-    return subprocess.Popen(
-        command, cwd=folder, env=clean_environment(**environment), stderr=subprocess.PIPE, text=True
-    )
+    command, variables = [sys.executable, *arguments], clean_environment(**environment)
+    process = subprocess.Popen(command, cwd=folder, env=variables, stderr=subprocess.PIPE, text=True)
+    STARTED.append(process)
+    return process
 
 
 def start_pretraining(folder: Path, **environment: str) -> subprocess.Popen[str]:
