@@ -188,7 +188,9 @@ def predict(
 
 
 @app.command()
-def rollback(model: Annotated[str, typer.Argument(help="a registered model's name, such as bert-out-of-order")]) -> None:
+def rollback(
+    model: Annotated[str, typer.Argument(help="a registered model's name, such as bert-out-of-order")],
+) -> None:
     """Let the champion before the present one be champion again. Example: stemma rollback bert-out-of-order."""
     from stemma.adapters.registry import Registry
     from stemma.adapters.release import roll_back
