@@ -7,16 +7,18 @@ import logging
 import os
 import sys
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from prefect import flow, get_run_logger
 from prefect.runtime import deployment, flow_run
-from prefect.settings import PREFECT_API_URL
+from prefect.settings import PREFECT_API_URL, temporary_settings
 
 from flows.record import Record, read_records
 from flows.run import PipelineRun
 from flows.schedule import collapse_late_runs, mark_killed_runs
-from flows.servers import answers
+from flows.servers import answers, running, temporary_server
 from stemma.adapters import dvc
 from stemma.adapters.plan import make_plan
 from stemma.config import Params, load_params
@@ -78,23 +80,33 @@ def main() -> int:
 
 
 def _run_flow(root: Path) -> int:
-    url = PREFECT_API_URL.value()
-    if url and not answers(f"{url}/health"):
-        raise InputError(f"PREFECT_API_URL: no Prefect server answers at {url}; start it, or unset the variable")
-    os.environ.setdefault(
-        "PREFECT_SERVER_LOGGING_LEVEL", "CRITICAL"
-    )  # of a temporary server, which shares the terminal
     os.environ["STEMMA_RUN_ID"] = run_id = _run_id()
     _silence_prefect()
-    try:
-        pipeline()
-    except StemmaError:
-        raise
-    except Exception as error:
-        if url and answers(f"{url}/health"):
+    with _server(root) as url:
+        try:
+            pipeline()
+        except StemmaError:
             raise
-        _leave_without_server(root, run_id, error)
+        except Exception as error:
+            if answers(f"{url}/health"):
+                raise
+            _leave_without_server(root, run_id, error)
     return 0
+
+
+@contextmanager
+def _server(root: Path) -> Iterator[str]:
+    """The user's Prefect server, or one for the length of this run."""
+    url = PREFECT_API_URL.value()
+    if url:
+        if not answers(f"{url}/health"):
+            raise InputError(f"PREFECT_API_URL: no Prefect server answers at {url}; start it, or unset the variable")
+        yield url
+        return
+    server = temporary_server()
+    url = server.health.removesuffix("/health")
+    with running(root, server), temporary_settings({PREFECT_API_URL: url}):
+        yield url
 
 
 def _leave_without_server(root: Path, run_id: str, error: Exception) -> None:

@@ -1,5 +1,6 @@
 """What a pipeline run leaves in `.stemma/runs`: how each stage ended, whatever becomes of the Prefect server."""
 
+import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ __all__ = ["LockOrder", "Record", "read_records"]
 RUNS = Path(".stemma/runs")
 LOCK_ORDER = Path(".stemma/lock-order.json")
 _KEPT = 20
+_SAVING = threading.Lock()  # stages that run side by side end at the same moment
 
 
 @dataclass
@@ -57,10 +59,11 @@ class Record:
 
     def save(self) -> None:
         """Write it, and drop the oldest."""
-        values = {name: value for name, value in vars(self).items() if name != "root"}
-        write_json(self.path, values)
-        for path in sorted(self.path.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)[:-_KEPT]:
-            path.unlink(missing_ok=True)
+        with _SAVING:
+            values = {name: value for name, value in vars(self).items() if name != "root"}
+            write_json(self.path, values)
+            for path in sorted(self.path.parent.glob("*.json"), key=lambda path: path.stat().st_mtime)[:-_KEPT]:
+                path.unlink(missing_ok=True)
 
     @property
     def failure(self) -> str:

@@ -12,6 +12,7 @@ from typing import Final
 from prefect import flow, get_run_logger, task
 from prefect.settings import PREFECT_API_URL
 
+from flows.schedule import collapse_late_runs
 from flows.servers import answers
 from stemma.adapters.evidence import Sources
 from stemma.adapters.registry import Registry
@@ -36,6 +37,7 @@ LOCK: Final = Path("requirements.lock")
 @flow(name="release", persist_result=False, result_serializer="json")
 def release() -> dict[str, str]:
     """Release every pair of `params.yaml`, each by itself; what came of each, by name."""
+    collapse_late_runs()
     params = load_params(Path("params.yaml"))
     outcomes: dict[str, str] = {}
     failures: list[str] = []

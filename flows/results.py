@@ -11,7 +11,7 @@ __all__ = ["PAGES", "print_results", "read_results"]
 METRICS = Path("reports/evaluation/metrics.json")
 PAGES = (
     ("MLflow UI", "mlflow ui --host 127.0.0.1 --backend-store-uri sqlite:///.stemma/mlflow.db"),
-    ("Prefect UI", "PREFECT_HOME=.stemma/prefect prefect server start"),
+    ("Prefect UI", 'PREFECT_HOME="$PWD/.stemma/prefect" prefect server start'),
     ("Data Docs", "stemma docs"),
 )
 

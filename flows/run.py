@@ -53,14 +53,14 @@ class PipelineRun:
     def run(self) -> None:
         """Run every stage, then leave the lock as `dvc repro` would have, and say how it went."""
         self._progress_dir.mkdir(parents=True, exist_ok=True)
-        order = LockOrder(self._root, list(dvc.read_lock(self._root)))
+        before, order = LockOrder(self._root, list(dvc.read_lock(self._root))), dvc.repro_order(self._root)
         try:
             with self._sender():
                 self._run_stages()
         finally:
-            dvc.sort_lock(self._root, order.names, dvc.repro_order(self._root))
+            dvc.sort_lock(self._root, before.names, order)
             self._record.finish()
-            order.close(succeeded=self._record.succeeded)
+            before.close(succeeded=self._record.succeeded)
             update_durations(self._root, self._took)
             shutil.rmtree(self._progress_dir, ignore_errors=True)
         record_environment(self._root)

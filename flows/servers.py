@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from flows.stages import FENCED
 from stemma.adapters.store import ARTIFACTS, DATABASE
 from stemma.errors import BusyError, StageError
 
-__all__ = ["Server", "answers", "mlflow_server", "prefect_server", "running"]
+__all__ = ["Server", "answers", "mlflow_server", "prefect_server", "running", "temporary_server"]
 
 HOST: Final = "127.0.0.1"
 _START_SECONDS: Final = 180.0
@@ -35,6 +36,26 @@ def prefect_server(port: int) -> Server:
     command = ["-m", "prefect", "server", "start", "--host", HOST, "--port", str(port)]
     variables = {"PREFECT_UI_API_URL": f"http://{HOST}:{port}/api"}
     return Server("prefect", command, f"http://{HOST}:{port}/api/health", variables)
+
+
+def temporary_server() -> Server:
+    """Prefect's API alone, for the length of one run: what Prefect itself starts where no server is named.
+
+    Ours dies with us, keeps its log to itself, and spares this process the import of the server.
+    """
+    port = _free_port()
+    command = [
+        "-m",
+        "uvicorn",
+        "--factory",
+        "prefect.server.api.server:create_app",
+        "--host",
+        HOST,
+        "--port",
+        str(port),
+    ]
+    variables = {"PREFECT__SERVER_EPHEMERAL": "1", "PREFECT__SERVER_FINAL": "1", "PREFECT_UI_ENABLED": "0"}
+    return Server("temporary", [*command, "--log-level", "error"], f"http://{HOST}:{port}/api/health", variables)
 
 
 def mlflow_server(root: Path, port: int) -> Server:
@@ -102,6 +123,13 @@ def _stop(process: "subprocess.Popen[bytes]") -> None:
             os.killpg(process.pid, kind)
         with suppress(subprocess.TimeoutExpired):
             process.wait(_STOP_SECONDS)
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        port: int = probe.getsockname()[1]
+    return port
 
 
 def _log_path(root: Path, server: Server) -> Path:

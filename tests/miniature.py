@@ -24,6 +24,7 @@ WORK = '''
 import os, pathlib, sys, time
 import yaml
 from stemma.fence import die_with_parent
+from stemma.progress import open_progress
 
 die_with_parent()
 name, out, *inputs = sys.argv[1:]
@@ -34,7 +35,14 @@ trace.parent.mkdir(exist_ok=True)
 with trace.open("a") as file:
     print("start", name, os.getpid(), time.time(), os.environ.get("STEMMA_RUN_ID", "-"), file=file, flush=True)
 print(f"this is {name} speaking", flush=True)
-time.sleep(how.get("sleep", 0))
+with open_progress(os.environ["DVC_STAGE"]) as progress:
+    progress.start("waiting", 20, "turns")
+    for turn in range(20):
+        time.sleep(how.get("sleep", 0) / 20)
+        progress.update(turn + 1, {"loss": 1 / (turn + 1)})
+first, _, then = os.environ.get("MINI_ORDER", "").partition(" ")  # which of two that run side by side ends first
+while name == then and f"end {first} " not in trace.read_text():
+    time.sleep(0.02)
 if "exit" in how:
     print(how.get("say", f"stemma: {name} can't"), file=sys.stderr)
     if not how.get("once") or not pathlib.Path(f".stemma/failed-{name}").exists():
@@ -154,10 +162,11 @@ def run_flow(project: Path, **variables: str) -> "subprocess.CompletedProcess[st
 
 def environment(project: Path) -> dict[str, str]:
     """The environment of a user who has just opened a shell, with this checkout's code on the path."""
-    kept = {
-        name: value for name, value in os.environ.items() if not name.startswith(("STEMMA_", "PREFECT_", "MLFLOW_"))
-    }
-    return {**kept, **dvc.environment(project), "STEMMA_TRACKING": "off", "PYTHONPATH": f"{CODE}:{CODE / 'src'}"}
+    ours = ("DVC_", "MLFLOW_", "PREFECT_", "STEMMA_")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    state = {"DVC_SITE_CACHE_DIR": str(project / ".stemma" / "dvc"), "STEMMA_TRACKING": "off"}
+    path = f"{Path(sys.executable).parent}:{kept['PATH']}"
+    return {**kept, **state, "PATH": path, "PYTHONPATH": f"{CODE}:{CODE / 'src'}"}
 
 
 def ran(project: Path) -> list[str]:

@@ -1,6 +1,8 @@
 """The whole pipeline needs nothing beyond loopback, in any process of its tree."""
 
+import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -55,4 +57,7 @@ def test_the_whole_pipeline_runs_offline(engines: Engines) -> None:
     assert (engines.by_flow / "reports/evaluation/metrics.json").exists()
     assert not engines.refused.exists(), engines.refused.read_text()
     assert "MLflow UI:" in engines.said_by_flow
+    with closing(sqlite3.connect(engines.by_flow / ".stemma/prefect/prefect.db")) as database:
+        artifacts = database.execute("select type, key from artifact").fetchall()
+    assert ("table", "results") in artifacts, "Prefect's pages have the results"
     assert (engines.by_flow / ".stemma/mlflow.db").exists(), "tracking needs no network either"

@@ -40,6 +40,11 @@ def test_a_schedule_fires_by_itself_and_a_second_firing_during_a_run_is_cancelle
     assert completed["auto_scheduled"], "nobody asked for it"
     assert cancelled, "the run took longer than the interval"
     assert all(run["run_count"] == 0 for run in cancelled), cancelled
+    artifacts = call(prefect_url, "artifacts/filter", {"artifacts": {"flow_run_id": {"any_": [completed["id"]]}}})
+    bar = next(artifact for artifact in artifacts if artifact["type"] == "progress")
+    assert bar["key"] == "side-slow"
+    assert bar["data"] > 20
+    assert "side@slow: waiting" in bar["description"]
     assert miniature.ran(project).count("slow") == 1
     assert (project / "out/end/text").exists()
 
