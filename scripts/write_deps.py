@@ -1,6 +1,6 @@
 """Write each stage's code deps into dvc.yaml: the closure of its imports. `--check` only compares.
 
-A stage that expands over families names its own family's file as `families/${item.family}.py`.
+A stage that expands over families names its own family's folder as `families/${item.family}`; `evaluate` reads all of them.
 """
 
 import sys
@@ -9,11 +9,12 @@ from pathlib import Path
 from ruamel.yaml import YAML
 
 from stemma.code import closure
-from stemma.families import FAMILIES
+from stemma.families import families, family_module
 
 ROOT = Path(__file__).resolve().parent.parent
 PER_FAMILY = {"pretrain", "finetune"}
 ALL_FAMILIES = {"evaluate"}
+FOLDER = "src/stemma/families"
 
 
 def main() -> int:
@@ -44,14 +45,13 @@ def main() -> int:
 def code_deps(stage: str) -> list[str]:
     """A stage's source files, as dvc.yaml names them."""
     files = {_relative(file) for file in closure(f"stemma.stages.{stage}")}
-    own = {f"src/stemma/families/{family}.py" for family in FAMILIES}
+    if stage in PER_FAMILY | ALL_FAMILIES:
+        files |= {_relative(file) for family in families() for file in closure(family_module(family))}
     if stage in PER_FAMILY:
-        for family in FAMILIES:
-            files |= {_relative(file) for file in closure(f"stemma.families.{family}")}
-        files = (files - own) | {"src/stemma/families/${item.family}.py"}
+        own = {file for file in files if file.rpartition("/")[0] in {f"{FOLDER}/{family}" for family in families()}}
+        files = (files - own) | {f"{FOLDER}/${{item.family}}"}
     if stage in ALL_FAMILIES:
-        for family in FAMILIES:
-            files |= {_relative(file) for file in closure(f"stemma.families.{family}")}
+        files = {file for file in files if not file.startswith(f"{FOLDER}/")} | {FOLDER}
     return sorted(files)
 
 

@@ -158,7 +158,7 @@ def main(stage: str, folder: Path) -> None:
 
     for network in ("BertForPreTraining", "BertForSequenceClassification"):
         getattr(transformers, network)  # imported here, not in every child
-    closure("stemma.stages.pretrain", "stemma.families.bert")  # likewise the graph of imports
+    closure("stemma.stages.pretrain", "stemma.families.bert.family")  # likewise the graph of imports
     report: dict[str, Any] = {"whole": attempt(0, Watch)}
     for number, (moment, arm) in enumerate(moments.items(), start=1):
         killed = attempt(number, arm)

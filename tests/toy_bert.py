@@ -9,7 +9,7 @@ from tokenizers import models, normalizers, pre_tokenizers, processors
 
 from stemma.data.token_store import TokenStoreWriter
 from stemma.families.base import Pretraining
-from stemma.families.bert import BertSettings
+from stemma.families.bert.family import BertSettings
 from stemma.files import write_json
 from stemma.progress import NullProgress
 from stemma.training.tracker import NullTracker

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import tokenizers
 
-from stemma.data.ngram_counts import count_ngrams
-from stemma.data.ngram_windows import SentenceBlock, Symbols
 from stemma.data.token_store import TokenStoreWriter, id_dtype
 from stemma.families.base import Pretraining
-from stemma.families.ngram import NGRAM, NgramSettings, choose_smoothing
-from stemma.families.ngram_estimation import estimate
-from stemma.families.ngram_model import NgramModel, save_model
+from stemma.families.ngram.counts import count_ngrams
+from stemma.families.ngram.estimation import estimate
+from stemma.families.ngram.family import FAMILY as NGRAM
+from stemma.families.ngram.family import NgramSettings, choose_smoothing
+from stemma.families.ngram.model import NgramModel, save_model
+from stemma.families.ngram.windows import SentenceBlock, Symbols
 from stemma.files import write_json, write_manifest
 from stemma.progress import NullProgress
 from stemma.training.tracker import NullTracker

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from stemma.config import Finetuning, Params, Task, load_params
-from stemma.families.bert import BERT
+from stemma.families.bert.family import FAMILY as BERT
 from stemma.files import write_json, write_manifest
 from stemma.tasks.base import ROW_SCHEMAS
 from tests import toy_bert

@@ -256,7 +256,7 @@ def export_arpa(
     out: Annotated[Path, typer.Argument(help="the ARPA file; compressed if it ends in .gz")],
 ) -> None:
     """Write an n-gram model as ARPA. Example: stemma export-arpa models/pretrained/ngram model.arpa.gz."""
-    from stemma.families.ngram_arpa import export_arpa as export
+    from stemma.families.ngram.arpa import export_arpa as export
 
     export(model, out)
     print(f"Wrote {out}")

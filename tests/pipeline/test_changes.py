@@ -4,14 +4,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
 
 from stemma.adapters.plan import make_plan
 from stemma.config import load_params
-from stemma.families import FAMILIES
+from stemma.families import families
 from tests import clones
 from tests.clones import Engines
 
@@ -58,11 +58,12 @@ def test_far_reaching_settings_reach_as_far_as_they_should(clone: Path) -> None:
             assert everything - set(would_run(clone)) == spared, key
 
 
-@pytest.mark.parametrize("family", sorted(FAMILIES))
-def test_editing_one_familys_file_re_runs_no_other_family(clone: Path, family: str) -> None:
+@pytest.mark.parametrize("family", families())
+def test_editing_one_familys_files_re_runs_no_other_family(clone: Path, family: str) -> None:
     params = load_params(clone / "params.yaml")
-    with edited(clone / "src/stemma/families" / f"{family}.py") as path:
-        path.write_text(path.read_text() + "\n# edited\n")
+    with ExitStack() as edits:
+        for path in sorted((clone / "src/stemma/families" / family).glob("*.py")):
+            edits.enter_context(edited(path)).write_text(path.read_text() + "\n# edited\n")
         run = set(would_run(clone))
     own = {f"pretrain@{name}" for name, variant in params.variants.items() if variant.family == family}
     own |= {f"finetune@{name}" for name, pair in params.pairs.items() if pair.family == family}
@@ -82,7 +83,7 @@ def test_an_edited_loss_uses_no_old_checkpoint(clone: Path) -> None:
     """The folder of checkpoints is named by all that the result depends on, the code of the loss included."""
     before = scratch_key(clone)
     assert scratch_key(clone) == before, "the same code goes on from its own checkpoint"
-    with edited(clone / "src/stemma/families/bert.py") as path:
+    with edited(clone / "src/stemma/families/bert/family.py") as path:
         path.write_text(path.read_text() + "\n# another loss\n")
         assert scratch_key(clone) != before
 
@@ -91,7 +92,7 @@ def scratch_key(clone: Path) -> str:
     code = (
         "from pathlib import Path; from stemma.training.checkpoint import scratch_dir;"
         "print(scratch_dir('pretrain-bert', settings={}, inputs=[Path('params.yaml')],"
-        "modules=['stemma.families.bert', 'stemma.stages.pretrain'], seed=1).name)"
+        "modules=['stemma.families.bert.family', 'stemma.stages.pretrain'], seed=1).name)"
     )
     environment = clones.environment(clone)
     result = subprocess.run(

@@ -8,9 +8,10 @@ import torch
 import transformers
 
 from stemma.data.token_store import TokenStore
-from stemma.families.bert import BERT, BertExamples
-from stemma.families.bert_network import build_network, load_encoder, load_tuned, pretraining_loss
-from stemma.families.bert_scorer import load_scorer
+from stemma.families.bert.family import FAMILY as BERT
+from stemma.families.bert.family import BertExamples
+from stemma.families.bert.network import build_network, load_encoder, load_tuned, pretraining_loss
+from stemma.families.bert.scorer import load_scorer
 from tests import toy_bert
 
 

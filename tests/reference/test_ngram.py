@@ -11,8 +11,9 @@ import kenlm
 import numpy as np
 import pytest
 
-from stemma.families.ngram import NGRAM, NgramScorer
-from stemma.families.ngram_arpa import export_arpa
+from stemma.families.ngram.arpa import export_arpa
+from stemma.families.ngram.family import FAMILY as NGRAM
+from stemma.families.ngram.family import NgramScorer
 from tests.toy_ngrams import SMOOTHINGS, pretrain, save_corpus, settings
 
 Ngram = tuple[str, ...]

@@ -1,10 +1,11 @@
-"""The generations of language models, by name.
+"""The generations of language models, by name: each a folder with a `Family` record in its `family.py`.
 
-A name maps to an import string that is resolved only for the family that runs, so that a stage's import closure, and with
-it its `deps`, holds its own family and no other.
+A name is resolved only for the family that runs, so that a stage's import closure, and with it its `deps`, holds its own
+family and no other. There is no table of families here: a line added to it would train all of them anew.
 """
 
 import importlib
+import pkgutil
 from typing import TYPE_CHECKING, Any
 
 from stemma.config import Params, parse_settings
@@ -13,41 +14,47 @@ from stemma.errors import SettingsError
 if TYPE_CHECKING:
     from stemma.families.base import Family
 
-__all__ = ["ENCODERS", "FAMILIES", "check_families", "family_settings", "load_family"]
+__all__ = ["check_families", "families", "family_module", "family_settings", "has_encoder", "load_family"]
 
-FAMILIES: dict[str, str] = {
-    "bert": "stemma.families.bert:BERT",
-    "ngram": "stemma.families.ngram:NGRAM",
-}
-ENCODERS = frozenset(
-    {"bert"}
-)  # families that a task can be fine-tuned on; a contract test compares it with the records
+
+def families() -> list[str]:
+    """The names of all families."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
+
+
+def family_module(name: str) -> str:
+    """The import name of the module that holds a family's record."""
+    if name not in families():
+        raise SettingsError(f"families: no family {name!r}; there are {', '.join(families())}")
+    return f"{__name__}.{name}.family"
 
 
 def load_family(name: str) -> "Family[Any]":
     """The record of one family."""
     from stemma.families.base import Family  # imports torch, which a look at the names alone need not wait for
 
-    if name not in FAMILIES:
-        raise SettingsError(f"families: no family {name!r}; there are {', '.join(sorted(FAMILIES))}")
-    module, _, attribute = FAMILIES[name].partition(":")
-    family = getattr(importlib.import_module(module), attribute)
+    family = importlib.import_module(family_module(name)).FAMILY
     assert isinstance(family, Family)
     return family
 
 
+def has_encoder(name: str) -> bool:
+    """Whether tasks can be fine-tuned on a family; said by its package, so that asking costs no import of torch."""
+    encoder: bool = importlib.import_module(f"{__name__}.{name}").ENCODER
+    return encoder
+
+
 def check_families(params: Params) -> None:
     """Refuse families that do not exist and pairs that can't be, before any stage has run."""
+    there = families()
     for name in params.families:
-        if name not in FAMILIES:
-            raise SettingsError(
-                f"params.yaml: families.{name}: no such family; there are {', '.join(sorted(FAMILIES))}"
-            )
+        if name not in there:
+            raise SettingsError(f"params.yaml: families.{name}: no such family; there are {', '.join(there)}")
     for name, pair in params.pairs.items():
-        if pair.family not in ENCODERS:
+        if not has_encoder(pair.family):
             raise SettingsError(
                 f"params.yaml: pairs.{name}: family {pair.family!r} has no encoder to fine-tune; remove the pair"
-                f" or use one of {', '.join(sorted(ENCODERS))}"
+                f" or use one of {', '.join(filter(has_encoder, there))}"
             )
 
 

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from stemma.config import Params
 from stemma.errors import SettingsError
-from stemma.families import FAMILIES, load_family
+from stemma.families import family_module, load_family
 from stemma.files import atomic_dir, atomic_path, verify_manifest, write_json, write_manifest, write_text
 from stemma.progress import Progress
 from stemma.protocols import Encoder
@@ -43,7 +43,7 @@ def run(
         f"finetune-{name}",
         settings={"finetuning": settings.model_dump(mode="json"), "task": of_task.model_dump(mode="json")},
         inputs=[pretrained, train_path, validation_path],
-        modules=[__name__, FAMILIES[family.name].partition(":")[0]],
+        modules=[__name__, family_module(family.name)],
         seed=0,  # each seed is a folder in it
     )
     verify_manifest(pretrained)

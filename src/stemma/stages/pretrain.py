@@ -5,7 +5,7 @@ from pathlib import Path
 
 from stemma.config import Params
 from stemma.errors import InputError, SettingsError
-from stemma.families import FAMILIES, family_settings, load_family
+from stemma.families import family_module, family_settings, load_family
 from stemma.families.base import Pretraining
 from stemma.files import atomic_dir, write_json, write_manifest
 from stemma.progress import Progress
@@ -35,7 +35,7 @@ def run(
         f"pretrain-{name}",
         settings=settings.model_dump(mode="json"),
         inputs=[tokens, tokenizer],
-        modules=[__name__, FAMILIES[family.name].partition(":")[0]],
+        modules=[__name__, family_module(family.name)],
         seed=params.seed,
     )
     with atomic_dir(out) as folder:

@@ -11,7 +11,7 @@ import pytest
 from stemma.adapters import packing
 from stemma.adapters.questions import ANSWERS
 from stemma.errors import ReleaseError
-from stemma.families.bert_network import load_encoder
+from stemma.families.bert.network import load_encoder
 from stemma.files import write_json, write_manifest
 from stemma.tasks.base import PREDICTION_SCHEMAS, ROW_SCHEMAS
 from stemma.tasks.predictor import load_predictor

@@ -11,7 +11,7 @@ import pytest
 from stemma.adapters.predict import model_folder, predict_file
 from stemma.adapters.questions import FIELDS, ask, question_rows
 from stemma.errors import CorruptionError, InputError
-from stemma.families.bert_network import load_encoder
+from stemma.families.bert.network import load_encoder
 from stemma.files import write_json, write_manifest
 from stemma.protocols import HeadKind
 from stemma.tasks.base import PREDICTION_SCHEMAS

@@ -9,8 +9,9 @@ from safetensors.torch import load_file
 from stemma.config import parse_settings
 from stemma.data.token_store import TokenStore
 from stemma.errors import SettingsError
-from stemma.families.bert import BERT, BertExamples, BertSettings
-from stemma.families.bert_network import build_network
+from stemma.families.bert.family import FAMILY as BERT
+from stemma.families.bert.family import BertExamples, BertSettings
+from stemma.families.bert.network import build_network
 from tests import toy_bert
 
 

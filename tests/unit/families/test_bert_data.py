@@ -12,7 +12,7 @@ from scipy import stats
 
 from stemma.data.token_store import TokenStore
 from stemma.errors import TrainingError
-from stemma.families.bert_data import Pairs, SentencePairs, stretch_starts
+from stemma.families.bert.data import Pairs, SentencePairs, stretch_starts
 from tests import toy_bert
 
 CLS, SEP, PAD = 2, 3, 0

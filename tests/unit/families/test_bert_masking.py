@@ -8,7 +8,7 @@ import numpy.typing as npt
 import pytest
 from scipy import stats
 
-from stemma.families.bert_masking import Masker
+from stemma.families.bert.masking import Masker
 from tests import toy_bert
 
 NUM_SPECIAL, MASK = 5, 4

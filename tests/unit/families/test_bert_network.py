@@ -4,8 +4,8 @@ import pytest
 import torch
 
 from stemma.errors import InputError
-from stemma.families.bert import BERT
-from stemma.families.bert_network import load_encoder, load_pretrained, read_tokenizer
+from stemma.families.bert.family import FAMILY as BERT
+from stemma.families.bert.network import load_encoder, load_pretrained, read_tokenizer
 from tests import toy_bert
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from stemma.families.bert import BERT
-from stemma.families.bert_scorer import load_scorer
+from stemma.families.bert.family import FAMILY as BERT
+from stemma.families.bert.scorer import load_scorer
 from tests import toy_bert
 
 

@@ -9,7 +9,8 @@ import pytest
 
 from stemma.config import parse_settings
 from stemma.errors import CorruptionError, InputError, SettingsError, TrainingError
-from stemma.families.ngram import NGRAM, NgramScorer, NgramSettings, read_symbols
+from stemma.families.ngram.family import FAMILY as NGRAM
+from stemma.families.ngram.family import NgramScorer, NgramSettings, read_symbols
 from stemma.files import digest_tree
 from tests.toy_ngrams import MARKERS, pretrain, save_corpus, save_tokenizer, settings
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from stemma.errors import CorruptionError, InputError
-from stemma.families.ngram_arpa import export_arpa
+from stemma.families.ngram.arpa import export_arpa
 from tests.toy_ngrams import pretrain, save_corpus, settings
 
 

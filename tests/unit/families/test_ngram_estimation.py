@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
-from stemma.data.ngram_counts import count_ngrams
-from stemma.families.ngram import choose_smoothing
-from stemma.families.ngram_estimation import estimate
-from stemma.families.ngram_model import NgramModel, save_model
+from stemma.families.ngram.counts import count_ngrams
+from stemma.families.ngram.estimation import estimate
+from stemma.families.ngram.family import choose_smoothing
+from stemma.families.ngram.model import NgramModel, save_model
 from stemma.files import digest_tree
 from tests.toy_ngrams import SMOOTHINGS, block, model_of, settings, symbols
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from stemma.families.ngram_smoothing import (
+from stemma.families.ngram.smoothing import (
     FALLBACK_DISCOUNTS,
     AddK,
     Contexts,

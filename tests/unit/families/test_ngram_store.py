@@ -9,8 +9,8 @@ import pytest
 from safetensors.numpy import load_file
 
 from stemma.errors import CorruptionError
-from stemma.families import ngram_store
-from stemma.families.ngram_store import MappedTensors, Stream, stream_file, write_tensors
+from stemma.families.ngram import store as ngram_store
+from stemma.families.ngram.store import MappedTensors, Stream, stream_file, write_tensors
 
 
 def test_the_library_reads_what_was_streamed(tmp_path: Path) -> None:

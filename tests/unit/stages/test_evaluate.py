@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from stemma import families
 from stemma.config import Params, Settings, load_params, parse_settings
 from stemma.errors import CorruptionError, InputError, SettingsError
-from stemma.families import FAMILIES
 from stemma.families.base import Family
 from stemma.files import digest_tree, write_manifest
 from stemma.progress import NullProgress
@@ -106,11 +106,11 @@ UNIFORM = Family(
 
 @pytest.fixture(scope="module", autouse=True)
 def family() -> Iterator[None]:
-    module = ModuleType("uniform_family")
+    module = ModuleType("stemma.families.uniform.family")
     module.FAMILY = UNIFORM  # type: ignore[attr-defined]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "uniform_family", module)
-        patch.setitem(FAMILIES, "uniform", "uniform_family:FAMILY")
+        patch.setitem(sys.modules, module.__name__, module)
+        patch.setattr(families, "families", lambda: ["uniform"])
         patch.setattr(evaluate, "load_predictor", Answering)
         yield
 
@@ -366,7 +366,7 @@ def test_a_variant_may_not_be_named_like_a_baseline(project):
 
 
 def test_a_family_without_a_likelihood_says_so(project, monkeypatch):
-    module = sys.modules["uniform_family"]
+    module = sys.modules["stemma.families.uniform.family"]
     monkeypatch.setattr(module, "FAMILY", replace(UNIFORM, load_scorer=None))
     metrics = project.run()
     assert metrics["language_models"]["better"] == {"family": "uniform", "likelihood": "none"}

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from stemma.errors import CorruptionError, InputError
-from stemma.families.bert import BERT
-from stemma.families.bert_network import load_encoder
+from stemma.families.bert.family import FAMILY as BERT
+from stemma.families.bert.network import load_encoder
 from stemma.files import write_json, write_manifest
 from stemma.tasks.base import PREDICTION_SCHEMAS
 from stemma.tasks.predictor import load_predictor

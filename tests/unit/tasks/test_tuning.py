@@ -6,7 +6,7 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from stemma.families.bert_network import load_encoder
+from stemma.families.bert.network import load_encoder
 from stemma.progress import NullProgress
 from stemma.protocols import Encoder
 from stemma.tasks import tuning

@@ -20,9 +20,9 @@ from stemma.config import Settings, Share
 from stemma.data.batches import Shuffler
 from stemma.data.token_store import TokenStore
 from stemma.families.base import Family, Pretraining
-from stemma.families.bert_data import SentencePairs
-from stemma.families.bert_masking import Masker
-from stemma.families.bert_network import (
+from stemma.families.bert.data import SentencePairs
+from stemma.families.bert.masking import Masker
+from stemma.families.bert.network import (
     build_network,
     load_encoder,
     load_tuned,
@@ -31,12 +31,12 @@ from stemma.families.bert_network import (
     save_network,
     token_id,
 )
-from stemma.families.bert_scorer import load_scorer
+from stemma.families.bert.scorer import load_scorer
 from stemma.files import write_text
 from stemma.training.checkpoint import Checkpoints
 from stemma.training.loop import Batch, Optimisation, Training, deterministic
 
-__all__ = ["BERT", "BertExamples", "BertSettings", "pretrain"]
+__all__ = ["FAMILY", "BertExamples", "BertSettings", "pretrain"]
 
 _POINTS: Final = 200  # of the training curve
 _MAX_VALIDATION_EXAMPLES: Final = 1024
@@ -196,7 +196,7 @@ def _curve_csv(curve: list[dict[str, float]]) -> str:
     return text.getvalue()
 
 
-BERT: Final = Family(
+FAMILY: Final = Family(
     name="bert",
     params=BertSettings,
     pretrain=pretrain,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from stemma.data.ngram_counts import NgramCounts, count_ngrams
+from stemma.families.ngram.counts import NgramCounts, count_ngrams
 from stemma.files import digest_tree
 from tests.toy_ngrams import block, symbols
 

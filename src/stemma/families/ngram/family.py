@@ -17,15 +17,14 @@ import tokenizers
 from pydantic import Field, model_validator
 
 from stemma.config import Settings
-from stemma.data.ngram_counts import NgramCounts, count_ngrams
-from stemma.data.ngram_windows import SentenceBlock, Symbols, cut
 from stemma.data.token_store import TokenStore
 from stemma.data.workspace import data_threads, memory_limit
 from stemma.errors import InputError, TrainingError
 from stemma.families.base import Family, Pretraining
-from stemma.families.ngram_estimation import count_of_counts, estimate
-from stemma.families.ngram_model import NgramModel, save_model
-from stemma.families.ngram_smoothing import (
+from stemma.families.ngram.counts import NgramCounts, count_ngrams
+from stemma.families.ngram.estimation import count_of_counts, estimate
+from stemma.families.ngram.model import NgramModel, save_model
+from stemma.families.ngram.smoothing import (
     AddK,
     Interpolated,
     KneserNey,
@@ -33,11 +32,12 @@ from stemma.families.ngram_smoothing import (
     Smoothing,
     kneser_ney_discounts,
 )
+from stemma.families.ngram.windows import SentenceBlock, Symbols, cut
 from stemma.files import verify_manifest
 from stemma.progress import Progress
 from stemma.protocols import Scores
 
-__all__ = ["NGRAM", "NgramScorer", "NgramSettings", "choose_smoothing", "read_symbols"]
+__all__ = ["FAMILY", "NgramScorer", "NgramSettings", "choose_smoothing", "read_symbols"]
 
 _BLOCK_TOKENS = 1 << 16
 _BATCH_SENTENCES = 1024
@@ -215,7 +215,7 @@ def _read_tokenizer(folder: Path) -> tokenizers.Tokenizer:
     return tokenizers.Tokenizer.from_file(str(path))
 
 
-NGRAM = Family(
+FAMILY = Family(
     name="ngram",
     params=NgramSettings,
     pretrain=_pretrain,

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stemma.data.ngram_windows import Packing, cut, pad, windows
+from stemma.families.ngram.windows import Packing, cut, pad, windows
 from tests.toy_ngrams import block, symbols
 
 A, B, C = 7, 8, 9

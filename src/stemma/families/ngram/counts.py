@@ -1,6 +1,6 @@
 """N-gram counts of a corpus that is larger than memory.
 
-The windows of all tokens (see `ngram_windows`), packed into 64-bit words with the *last* token first, are sorted and
+The windows of all tokens (see `windows`), packed into 64-bit words with the *last* token first, are sorted and
 tallied outside memory. In that order all n-grams that end alike lie together, so one pass gives the counts of every
 order, and for each n-gram its suffix and the number of different words that were seen before it.
 
@@ -17,8 +17,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from stemma.data.ngram_windows import Flags, Ids, Packing, SentenceBlock, Symbols, cut, pad, windows
 from stemma.data.record_sort import Columns, RecordSorter
+from stemma.families.ngram.windows import Flags, Ids, Packing, SentenceBlock, Symbols, cut, pad, windows
 
 __all__ = ["Level", "NgramCounts", "count_ngrams"]
 

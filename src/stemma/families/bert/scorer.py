@@ -13,14 +13,14 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from stemma.data.batches import Ragged
-from stemma.families.bert_network import load_pretrained, read_tokenizer, token_id
+from stemma.families.bert.network import load_pretrained, read_tokenizer, token_id
 from stemma.protocols import Scores
 from stemma.training.loop import deterministic
 
 __all__ = ["BertScorer", "load_scorer"]
 
 Ints = npt.NDArray[np.int64]
-_TOKENS_PER_BATCH: Final = 8192
+_TOKENS_PER_BATCH: Final = 2048
 
 
 class BertScorer:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 import tokenizers
 
 from stemma.errors import InputError
-from stemma.families.ngram_model import NgramModel
+from stemma.families.ngram.model import NgramModel
 from stemma.files import atomic_path, verify_manifest
 
 __all__ = ["export_arpa"]

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from stemma.data.ngram_counts import Level, NgramCounts
-from stemma.data.ngram_windows import Ids, Symbols, pad, windows
-from stemma.families.ngram_estimation import Estimates
-from stemma.families.ngram_store import MappedTensors, Stream, stream_file, write_tensors
+from stemma.families.ngram.counts import Level, NgramCounts
+from stemma.families.ngram.estimation import Estimates
+from stemma.families.ngram.store import MappedTensors, Stream, stream_file, write_tensors
+from stemma.families.ngram.windows import Ids, Symbols, pad, windows
 from stemma.files import read_json, write_json
 
 __all__ = ["NgramModel", "save_model"]

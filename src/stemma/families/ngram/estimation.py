@@ -11,10 +11,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from stemma.data.ngram_counts import Level, NgramCounts
-from stemma.data.ngram_windows import Ids, Symbols
 from stemma.data.record_sort import Columns, RecordSorter
-from stemma.families.ngram_smoothing import Contexts, Counts, Floats, Smoothing, count_counts
+from stemma.families.ngram.counts import Level, NgramCounts
+from stemma.families.ngram.smoothing import Contexts, Counts, Floats, Smoothing, count_counts
+from stemma.families.ngram.windows import Ids, Symbols
 from stemma.progress import NullProgress, Progress
 
 __all__ = ["Estimates", "count_of_counts", "estimate"]

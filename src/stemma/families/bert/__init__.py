@@ -1,0 +1,3 @@
+"""BERT: a bidirectional Transformer, trained on hidden words and pairs of sentences (Devlin et al. 2019)."""
+
+ENCODER = True

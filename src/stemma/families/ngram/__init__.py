@@ -1,0 +1,3 @@
+"""N-gram language models, by five ways of smoothing."""
+
+ENCODER = False
