@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from prefect import flow, get_run_logger
+from prefect.context import refresh_global_settings_context
 from prefect.runtime import deployment, flow_run
-from prefect.settings import PREFECT_API_URL, temporary_settings
+from prefect.settings import PREFECT_API_URL
 
 from flows.record import Record, read_records
 from flows.run import PipelineRun
@@ -105,7 +106,9 @@ def _server(root: Path) -> Iterator[str]:
         return
     server = temporary_server()
     url = server.health.removesuffix("/health")
-    with running(root, server), temporary_settings({PREFECT_API_URL: url}):
+    with running(root, server):
+        os.environ["PREFECT_API_URL"] = url
+        refresh_global_settings_context()  # Prefect's own threads would otherwise start a further server, and leave it behind
         yield url
 
 

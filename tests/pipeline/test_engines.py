@@ -156,7 +156,11 @@ def test_a_server_that_is_not_there_is_said_at_once(project: Path) -> None:
 
 def _start_flow(project: Path, **variables: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "flows.pipeline"]
-    return subprocess.Popen(command, cwd=project, env={**miniature.environment(project), **variables})
+    heard = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job would not hear it
+    try:
+        return subprocess.Popen(command, cwd=project, env={**miniature.environment(project), **variables})
+    finally:
+        signal.signal(signal.SIGINT, heard)
 
 
 def _trace(project: Path) -> list[str]:
