@@ -68,7 +68,7 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
 	@$(VENV)/bin/python -m pip install $(PIP_FLAGS) -r requirements.lock
 	@$(VENV)/bin/python -m pip install $(PIP_FLAGS) --no-deps --no-build-isolation --editable .
-	@$(VENV)/bin/python -m compileall -q -j 0 $(VENV)/lib || true # where bytecode is not written, imports take three times as long
+	@$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true # where bytecode is not written, imports take three times as long
 	@touch $@
 
 .PHONY: clean

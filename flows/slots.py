@@ -43,5 +43,6 @@ def threads_of(stage: str, params: Params) -> int:
     """How many cores a stage computes on: a training stage says so in its settings."""
     kind, _, item = stage.partition("@")
     if kind == "pretrain" and item in params.variants:
-        return int(params.family_settings(item).get("threads", 1))
+        settings = params.family_settings(item)
+        return int(settings.get("threads", 1)) * int(settings.get("processes", 1))
     return params.finetuning.threads if kind == "finetune" else 1

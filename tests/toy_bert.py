@@ -25,6 +25,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "max_length": 32,
     "steps": 12,
     "batch_size": 4,
+    "tokens_per_pass": 64,
     "learning_rate": 0.005,
     "weight_decay": 0.01,
     "warmup_share": 0.1,
@@ -36,6 +37,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "whole_word": False,
     "checkpoint_every": 4,
     "threads": 1,
+    "processes": 1,
 }
 
 

@@ -1,15 +1,18 @@
 """Our BERT against `transformers`' own."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 import pytest
 import torch
 import transformers
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
 
 from stemma.data.token_store import TokenStore
 from stemma.families.bert.family import FAMILY as BERT
 from stemma.families.bert.family import BertExamples
+from stemma.families.bert.forward import encode
 from stemma.families.bert.network import build_network, load_encoder, load_tuned, pretraining_loss
 from stemma.families.bert.scorer import load_scorer
 from tests import toy_bert
@@ -22,54 +25,74 @@ def trained(tmp_path_factory):
     return job, metrics
 
 
+def unpacked(passes: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """The examples of a packed batch as `BertForPreTraining` takes them: one a row, padded, -100 where nothing is asked."""
+    found = []
+    for tensors in passes:
+        rows, width = tensors["input_ids"].shape
+        examples = tensors.get("examples", torch.arange(rows)[:, None].expand(rows, width))
+        places = torch.arange(rows)[:, None] * width + tensors["columns"]  # of the asked columns, in all rows
+        labels, orders = torch.full((rows * width,), -100), torch.full((rows * width,), -100)
+        labels[places.flatten()[tensors["asked"]]] = tensors["labels"]
+        orders[places.flatten()[tensors["firsts"]]] = tensors["next_sentence_label"]
+        ids, types = tensors["input_ids"].flatten(), tensors["token_type_ids"].flatten()
+        for number in torch.unique(examples):
+            own = (examples.flatten() == number).nonzero().flatten()
+            if number >= 0:
+                torch.testing.assert_close(tensors["position_ids"].flatten()[own], torch.arange(len(own)))
+                found.append((ids[own], types[own], labels[own], orders[own[0]]))
+    columns = [pad_sequence([row[part] for row in found], True, fill) for part, fill in ((0, 0), (1, 0), (2, -100))]
+    inside = pad_sequence([torch.ones(len(row[0])) for row in found], True, 0)
+    names = ("input_ids", "token_type_ids", "labels", "attention_mask", "next_sentence_label")
+    return dict(zip(names, [*columns, inside, torch.stack([row[3] for row in found])], strict=True))
+
+
+@pytest.mark.parametrize("tokens_per_pass", [10_000, 64], ids=["one pass", "many passes"])
 @pytest.mark.parametrize("batch", [0, 3])
-def test_the_loss_equals_that_of_bert_for_pretraining(trained, batch):
-    """The same weights and the same batch; theirs computes every position and ignores those labelled -100."""
+def test_packed_loss_and_gradients_equal_those_of_bert_for_pretraining(trained, tmp_path, batch, tokens_per_pass):
+    """The same weights, theirs on the same examples one a row; it computes every position and ignores those labelled -100."""
     job, _ = trained
-    tokenizer, settings = toy_bert.tokenizer(), toy_bert.settings(batch_size=8)
-    examples = BertExamples(TokenStore.open(job.tokens / "train"), tokenizer, settings, seed=1)
-    tensors = examples.batch_at(batch).tensors
+    settings = toy_bert.settings(batch_size=24, tokens_per_pass=tokens_per_pass)
+    documents = toy_bert.random_documents(3, 200, max_sentences=5, max_words=5)  # short ones, to share rows
+    store = TokenStore.open(toy_bert.write_store(tmp_path / "short", documents))
+    passes = BertExamples(store, toy_bert.tokenizer(), settings, seed=1).batch_at(batch).passes
+    assert (len(passes) > 1) == (tokens_per_pass == 64)
+    assert sum(len(tensors["input_ids"]) for tensors in passes) < 24, "more than one example in some row"
     network: Any = transformers.BertForPreTraining.from_pretrained(job.out)
     network.eval()
-    labels = torch.full(tensors["input_ids"].shape, -100)
-    columns = tensors["columns"]
-    rows = torch.arange(len(columns))[:, None].expand_as(columns)
-    labels[rows.flatten()[tensors["asked"]], columns.flatten()[tensors["asked"]]] = tensors["labels"]
-    theirs = network(
-        input_ids=tensors["input_ids"],
-        attention_mask=tensors.get("attention_mask"),
-        token_type_ids=tensors["token_type_ids"],
-        labels=labels,
-        next_sentence_label=tensors["next_sentence_label"],
-    )
-    ours = pretraining_loss(network, tensors)
-    torch.testing.assert_close(ours["loss"], theirs.loss, rtol=1e-6, atol=1e-6)
+    rows = unpacked(passes)
+    assert len(rows["input_ids"]) == 24
+    theirs = network(**rows)
     theirs.loss.backward()
     wanted = {name: parameter.grad.clone() for name, parameter in network.named_parameters()}
     network.zero_grad()
-    torch.autograd.backward(ours["loss"])
+    total = 0.0
+    for tensors in passes:
+        loss = pretraining_loss(network, tensors)["loss"]
+        torch.autograd.backward(loss)
+        total += float(loss.detach())
+    assert total == pytest.approx(float(theirs.loss.detach()), rel=1e-5)
     for name, parameter in network.named_parameters():
-        torch.testing.assert_close(parameter.grad, wanted[name], rtol=1e-4, atol=1e-6)
+        torch.testing.assert_close(parameter.grad, wanted[name], rtol=1e-4, atol=1e-5)
 
 
-def test_padding_changes_no_loss(trained):
-    """A pair alone, without padding and mask, and among longer ones."""
+def test_dropout_changes_no_mean(trained):
+    """With dropout, our encoder's outputs have the mean of theirs over many draws, and as much spread."""
     job, _ = trained
-    settings = toy_bert.settings(batch_size=8)
-    examples = BertExamples(TokenStore.open(job.tokens / "train"), toy_bert.tokenizer(), settings, seed=1)
-    network: Any = transformers.BertForPreTraining.from_pretrained(job.out)
-    network.eval()
-    batch = np.arange(len(examples))[:: len(examples) // 8]
-    together = examples.batch(batch, 0, "all").tensors
-    assert "attention_mask" in together
-    asked = [examples.batch(np.array([example]), 0, "one").tensors for example in batch]
-    sums = [pretraining_loss(network, tensors)["mlm"] * len(tensors["labels"]) for tensors in asked]
-    torch.testing.assert_close(
-        pretraining_loss(network, together)["mlm"] * len(together["labels"]),
-        torch.stack(sums).sum(),
-        rtol=1e-5,
-        atol=1e-5,
-    )
+    examples = BertExamples(TokenStore.open(job.tokens / "train"), toy_bert.tokenizer(), toy_bert.settings(), seed=1)
+    rows = unpacked(examples.batch_at(0).passes)
+    inputs = {name: rows[name] for name in ("input_ids", "token_type_ids", "attention_mask")}
+    network: Any = transformers.BertModel.from_pretrained(job.out)
+    network.train()
+    torch.manual_seed(0)
+    inside = rows["attention_mask"].bool()
+    with torch.no_grad():
+        ours = torch.stack([encode(network, inputs)[inside] for _ in range(600)])
+        theirs = torch.stack([network(**inputs).last_hidden_state[inside] for _ in range(600)])
+    error = ((ours.var(0) + theirs.var(0)) / 600).sqrt()
+    differences = (ours.mean(0) - theirs.mean(0)) / error
+    assert float(differences.square().mean()) == pytest.approx(1, abs=0.25)
+    assert float(ours.var(0).mean() / theirs.var(0).mean()) == pytest.approx(1, abs=0.05)
 
 
 def test_the_checkpoint_loads_with_the_auto_classes(trained):

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from stemma.errors import TrainingError
 
-__all__ = ["Place", "Ragged", "Shuffler", "pad_rows", "round_up", "slice_indices", "uniform"]
+__all__ = ["Packing", "Place", "Ragged", "Shuffler", "pack", "pad_rows", "round_up", "slice_indices", "uniform"]
 
 Ints = npt.NDArray[np.integer[Any]]
 _BATCHES_PER_GROUP: Final = 64  # examples are sorted by length among this many batches
@@ -34,12 +34,12 @@ class Place:
 
 
 class Shuffler:
-    """An order of all examples, anew each epoch, in batches of similar length, so that little is padding."""
+    """An order of all examples, anew each epoch; if they are to be padded, in batches of similar length."""
 
-    def __init__(self, lengths: Ints, batch_size: int, seed: int) -> None:
+    def __init__(self, lengths: Ints, batch_size: int, seed: int, *, alike: bool = True) -> None:
         if not len(lengths):
             raise TrainingError("there is no example to train on")
-        self._lengths, self._batch_size, self._seed = lengths, batch_size, seed
+        self._lengths, self._batch_size, self._seed, self._alike = lengths, batch_size, seed, alike
         self._epoch, self._order, self._batches = -1, np.zeros(0, np.int64), np.zeros(0, np.int64)
 
     @property
@@ -59,7 +59,7 @@ class Shuffler:
         rng = np.random.default_rng([self._seed % 2**63, epoch])  # which takes no negative seed
         order = rng.permutation(len(self._lengths))
         size = self._batch_size * _BATCHES_PER_GROUP
-        for start in range(0, len(order), size):
+        for start in range(0, len(order) if self._alike else 0, size):
             group = order[start : start + size]
             order[start : start + size] = group[np.argsort(self._lengths[group], kind="stable")]
         self._epoch, self._order, self._batches = epoch, order, rng.permutation(self.steps_per_epoch)
@@ -103,6 +103,26 @@ class Ragged:
     def padded(self, rows: npt.NDArray[np.int64], fill: int) -> npt.NDArray[np.int64]:
         """Some rows as a rectangle, `fill` behind their ends."""
         return pad_rows(self.values, self.offsets[rows], self.lengths[rows], fill)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Packing:
+    """Examples laid into rows of one width, more than one in a row where they fit."""
+
+    num_rows: int
+    rows: npt.NDArray[np.int64]  # (examples,): the row of each
+    columns: npt.NDArray[np.int64]  # (examples,): where it begins there
+
+
+def pack(lengths: Ints, width: int) -> Packing:
+    """Lay each example, the longest first, into the first row that has room for it."""
+    room = np.full(len(lengths), width)
+    rows, columns = np.zeros((2, len(lengths)), np.int64)
+    for example in np.argsort(-lengths, kind="stable"):
+        row = int(np.argmax(room >= lengths[example]))
+        rows[example], columns[example] = row, width - room[row]
+        room[row] -= lengths[example]
+    return Packing(num_rows=int(np.count_nonzero(room < width)), rows=rows, columns=columns)
 
 
 def pad_rows(values: Ints, starts: Ints, lengths: Ints, fill: int, width: int | None = None) -> npt.NDArray[np.int64]:

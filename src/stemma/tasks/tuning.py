@@ -77,7 +77,7 @@ class Tuner:
             place = shuffler.at(step)
             tensors = {**input_tensors(self._features, place.examples), "targets": self._targets.take(place.examples)}
             num_tokens = int(self._features.ids.lengths[place.examples].sum())
-            return Batch(name=f"seed {seed}, {place.name}", tensors=tensors, num_tokens=num_tokens)
+            return Batch(name=f"seed {seed}, {place.name}", passes=[tensors], num_tokens=num_tokens)
 
         with deterministic(self._settings.threads):
             model = self._encoder.with_head(self._task.kind, self._task.labels, seed=seed)

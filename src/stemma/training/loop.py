@@ -1,23 +1,26 @@
 """The loop that every neural family and task trains with.
 
-Deterministic: a batch is a function of the step's number, dropout draws from torch's generator, whose state is in each
-checkpoint, and the number of threads is a setting. So a run that was killed and started again ends with the same bits.
+Deterministic: a batch is a function of the step's number, torch's generator (which dropout draws from) is seeded anew for
+every pass through the network, and the number of threads is a setting. So a run that was killed and started again ends
+with the same bits.
 Left out on purpose: epochs, validation and choosing a model, which are the caller's.
 """
 
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from stemma.errors import TrainingError
 from stemma.progress import Progress
 from stemma.training.checkpoint import Checkpoint, Checkpoints
+from stemma.training.distributed import ALONE, Team
 from stemma.training.schedule import linear_warmup_decay
 from stemma.training.tracker import Tracker
 
@@ -29,7 +32,7 @@ class Batch:
     """What one step learns from."""
 
     name: str  # for messages: which epoch, which batch of it
-    tensors: Mapping[str, Tensor]
+    passes: Sequence[Mapping[str, Tensor]]  # what goes through the network at once; the gradients add up
     num_tokens: int
 
 
@@ -37,7 +40,10 @@ class Objective(Protocol):
     """What a model is trained for."""
 
     def __call__(self, model: nn.Module, tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
-        """Losses by name, each a scalar; the one called `loss` is minimised, the others are for the curve."""
+        """Losses by name, each a scalar; the one called `loss` is minimised, the others are for the curve.
+
+        Those of a batch's passes add up to the batch's.
+        """
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -86,6 +92,7 @@ class Training:
         tracker: Tracker,
         progress: Progress,
         track_as: str = "",
+        team: Team = ALONE,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.model, self.step, self.num_tokens = model, 0, 0
@@ -96,12 +103,14 @@ class Training:
         self._saved_step: int | None = None
         self._optimisation, self._checkpoints = optimisation, checkpoints
         self._tracker, self._progress, self._track_as, self._clock = tracker, progress, track_as, clock
+        self._team = team
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
         self._optimizer = _make_optimizer(self._parameters, optimisation)
         tracker.set_tags({"stemma.threads": str(torch.get_num_threads())})
-        torch.manual_seed(optimisation.seed)
-        if checkpoint := checkpoints.load_latest():
-            self._restore(checkpoint)
+        for rank in range(team.size):  # one after the other: the first sets damaged checkpoints aside
+            if rank == team.rank and (checkpoint := checkpoints.load_latest()):
+                self._restore(checkpoint)
+            team.wait()
 
     def advance(self, until: int, batch_at: Callable[[int], Batch], objective: Objective) -> None:
         """Train up to step `until`. Saves on the way, but not at the end: first the caller adds what it finds there."""
@@ -119,8 +128,9 @@ class Training:
 
     def save(self) -> None:
         """Save a checkpoint of this step."""
-        tensors = {"random": torch.get_rng_state()}
-        tensors |= {f"model.{name}": tensor for name, tensor in _weights(self.model).items()}
+        if self._team.rank:
+            return
+        tensors = {f"model.{name}": tensor for name, tensor in _weights(self.model).items()}
         tensors |= {f"kept.{name}": tensor for name, tensor in self.kept.items()}
         for name, parameter in self.model.named_parameters():
             for key, value in self._optimizer.state[parameter].items():
@@ -135,10 +145,8 @@ class Training:
         factor = linear_warmup_decay(self.step, steps=settings.steps, warmup_share=settings.warmup_share)
         for group in self._optimizer.param_groups:
             group["lr"] = settings.learning_rate * factor
-        losses = objective(self.model, batch.tensors)
-        values = {name: float(loss.detach()) for name, loss in losses.items()}
+        values = self._add_gradients(batch, objective)
         self._stop_unless_finite("loss", values["loss"], batch)
-        losses["loss"].backward()  # type: ignore[no-untyped-call]
         norm = nn.utils.clip_grad_norm_(self._parameters, settings.max_gradient_norm)
         self._stop_unless_finite("gradient norm", float(norm), batch)
         self._optimizer.step()
@@ -148,6 +156,21 @@ class Training:
         for name, value in {**values, "steps": 1}.items():
             self._window[name] = self._window.get(name, 0.0) + value
         return values["loss"]
+
+    def _add_gradients(self, batch: Batch, objective: Objective) -> dict[str, float]:
+        """Go through the network and back with every pass of a batch; the batch's losses."""
+        if len(batch.passes) < self._team.size:
+            raise TrainingError(f"{batch.name}: fewer passes than processes; lower processes, or raise batch_size")
+        totals: dict[str, Tensor] = {}
+        for number in range(self._team.rank, len(batch.passes), self._team.size):
+            torch.manual_seed(_pass_seed(self._optimisation.seed, self.step, number))
+            losses = objective(self.model, batch.passes[number])
+            losses["loss"].backward()  # type: ignore[no-untyped-call]
+            for name, loss in losses.items():
+                totals[name] = totals.get(name, torch.zeros(())) + loss.detach()
+        gradients = (parameter.grad for parameter in self._parameters if parameter.grad is not None)
+        self._team.add_up([*totals.values(), *gradients])
+        return {name: float(total) for name, total in totals.items()}
 
     def _stop_unless_finite(self, what: str, value: float, batch: Batch) -> None:
         if math.isfinite(value):
@@ -184,7 +207,6 @@ class Training:
             for name, parameter in self.model.named_parameters():
                 if name in saved:
                     self._optimizer.state[parameter][key] = saved[name]
-        torch.set_rng_state(tensors["random"])
 
 
 def _make_optimizer(parameters: list[nn.Parameter], settings: Optimisation) -> torch.optim.AdamW:
@@ -197,6 +219,11 @@ def _make_optimizer(parameters: list[nn.Parameter], settings: Optimisation) -> t
         {"params": [parameter for parameter in parameters if parameter.ndim <= 1], "weight_decay": 0.0},
     ]
     return torch.optim.AdamW(groups, lr=settings.learning_rate, fused=True)
+
+
+def _pass_seed(seed: int, step: int, number: int) -> int:
+    """What one pass of one step draws from, whichever process makes it."""
+    return int(np.random.SeedSequence([seed % 2**63, step, number]).generate_state(1, np.uint64)[0] >> 1)
 
 
 def _weights(model: nn.Module) -> dict[str, Tensor]:

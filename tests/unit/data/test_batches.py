@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from stemma.data.batches import Ragged, Shuffler, pad_rows, uniform
+from stemma.data.batches import Ragged, Shuffler, pack, pad_rows, slice_indices, uniform
 from stemma.errors import TrainingError
 
 
@@ -44,6 +44,23 @@ def test_batches_hold_similar_lengths():
     assert lengths.sum() / padded > 0.95
     first = [batch.mean() for batch in batches[:60]]
     assert np.std(first) > 20, "batches come in no order of length"
+
+
+def test_unlike_batches_have_the_lengths_of_all():
+    lengths = np.random.default_rng(0).integers(4, 128, 4000)
+    shuffler = Shuffler(lengths, 32, seed=1, alike=False)
+    means = [lengths[shuffler.at(step).examples].mean() for step in range(shuffler.steps_per_epoch)]
+    assert np.std(means) < 10
+
+
+@given(st.lists(st.integers(1, 32), min_size=1, max_size=80))
+def test_packed_examples_lie_apart_in_rows_that_are_mostly_full(lengths):
+    packing = pack(np.array(lengths), 32)
+    places = slice_indices(packing.rows * 32 + packing.columns, np.array(lengths))
+    assert len(np.unique(places)) == sum(lengths), "no two at one place"
+    assert (packing.columns + lengths <= 32).all()
+    assert set(packing.rows) == set(range(packing.num_rows))
+    assert packing.num_rows <= 1 + 11 / 9 * -(-sum(lengths) // 32) + sum(length > 16 for length in lengths)
 
 
 def test_no_examples_is_an_error():

@@ -1,6 +1,7 @@
 """Pretraining BERT: settings, budget, outputs, determinism."""
 
 import csv
+from collections.abc import Iterator
 
 import pytest
 import torch
@@ -12,6 +13,7 @@ from stemma.errors import SettingsError
 from stemma.families.bert.family import FAMILY as BERT
 from stemma.families.bert.family import BertExamples, BertSettings
 from stemma.families.bert.network import build_network
+from stemma.training.loop import Batch
 from tests import toy_bert
 
 
@@ -85,24 +87,40 @@ def test_static_masks_come_back_each_epoch_and_dynamic_ones_do_not(trained):
     for masking, same in (("static", True), ("dynamic", False)):
         settings = toy_bert.settings(masking=masking, batch_size=10_000)
         examples = BertExamples(store, toy_bert.tokenizer(), settings, seed=1)
-        first, second = (examples.batch_at(step).tensors for step in (0, 1))
-        assert (
-            sorted(map(tuple, first["input_ids"].tolist())) == sorted(map(tuple, second["input_ids"].tolist()))
-        ) == same
+        first, second = (sorted(masked_examples(examples.batch_at(step))) for step in (0, 1))
+        assert (first == second) == same
 
 
-def test_batches_are_trimmed_and_masked_only_where_there_is_padding(trained):
+def masked_examples(batch: Batch) -> Iterator[list[int]]:
+    """The ids of every example of a batch, as they go into the network."""
+    for tensors in batch.passes:
+        ids = tensors["input_ids"]
+        examples = tensors.get("examples", torch.arange(len(ids))[:, None].expand_as(ids))
+        yield from (ids[examples == number].tolist() for number in torch.unique(examples) if number >= 0)
+
+
+def test_batches_have_little_padding_and_passes_no_more_tokens_than_set(tmp_path):
+    settings = toy_bert.settings(batch_size=32)
+    documents = toy_bert.random_documents(3, 200, max_sentences=5, max_words=5)
+    store = TokenStore.open(toy_bert.write_store(tmp_path / "short", documents))
+    examples = BertExamples(store, toy_bert.tokenizer(), settings, seed=1)
+    for step in (0, 2):  # the first of two epochs
+        batch = examples.batch_at(step)
+        assert len(list(masked_examples(batch))) == 32
+        assert sum(int((tensors["input_ids"] != 0).sum()) for tensors in batch.passes) == batch.num_tokens
+        places = [tensors["input_ids"].numel() for tensors in batch.passes]
+        assert max(places) <= settings.tokens_per_pass
+        assert batch.num_tokens / sum(places) > 0.7, "one a row would be at most 0.65"
+
+
+def test_rows_that_need_no_mask_have_none(trained):
     job, _ = trained
     examples = BertExamples(TokenStore.open(job.tokens / "train"), toy_bert.tokenizer(), job.settings, seed=1)
     for step in range(10):
-        batch = examples.batch_at(step)
-        ids, mask = batch.tensors["input_ids"], batch.tensors.get("attention_mask")
-        lengths = (ids != 0).sum(1)
-        assert batch.num_tokens == int(lengths.sum())
-        assert ids.shape[1] - int(lengths.max()) < 8
-        assert (mask is None) == bool((lengths == ids.shape[1]).all())
-        if mask is not None:
-            assert torch.equal(mask.bool(), ids != 0)
+        for tensors in examples.batch_at(step).passes:
+            alone = (tensors["input_ids"] == 2).sum(1) == 1  # one [CLS]
+            full = (tensors["input_ids"] != 0).all(1)
+            assert ("examples" in tensors) == (not bool((alone & full).all()))
 
 
 @pytest.mark.parametrize(

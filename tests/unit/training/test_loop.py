@@ -33,7 +33,7 @@ def batch_at(step: int) -> Batch:
     generator = torch.Generator().manual_seed(step)
     inputs = torch.randn(4, 3, generator=generator)
     tensors = {"inputs": inputs, "targets": inputs.sum(1, keepdim=True)}
-    return Batch(name=f"batch {step}", tensors=tensors, num_tokens=4)
+    return Batch(name=f"batch {step}", passes=[tensors], num_tokens=4)
 
 
 def squared_error(model: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:

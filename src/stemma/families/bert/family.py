@@ -6,8 +6,9 @@ are ours. Left out on purpose: the second phase with longer inputs (a variant wi
 
 import csv
 import io
+from dataclasses import replace
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -17,11 +18,11 @@ from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
 from torch import nn
 
 from stemma.config import Settings, Share
-from stemma.data.batches import Shuffler
+from stemma.data.batches import Shuffler, pack, slice_indices
 from stemma.data.token_store import TokenStore
 from stemma.families.base import Family, Pretraining
-from stemma.families.bert.data import SentencePairs
-from stemma.families.bert.masking import Masker
+from stemma.families.bert.data import Pairs, SentencePairs
+from stemma.families.bert.masking import Masked, Masker
 from stemma.families.bert.network import (
     build_network,
     load_encoder,
@@ -33,9 +34,13 @@ from stemma.families.bert.network import (
 )
 from stemma.families.bert.scorer import load_scorer
 from stemma.files import write_text
+from stemma.progress import NullProgress
 from stemma.training.checkpoint import Checkpoints
+from stemma.training.distributed import Team, teamwork
 from stemma.training.loop import Batch, Optimisation, Training, deterministic
+from stemma.training.tracker import NullTracker
 
+Ints = npt.NDArray[np.int64]
 __all__ = ["FAMILY", "BertExamples", "BertSettings", "pretrain"]
 
 _POINTS: Final = 200  # of the training curve
@@ -52,7 +57,10 @@ class BertSettings(Settings):
     dropout: float = Field(ge=0, lt=1)
     max_length: int = Field(ge=8)  # tokens, with the three special ones
     steps: NonNegativeInt  # 0: no pretraining, the network as it was drawn
-    batch_size: PositiveInt
+    batch_size: PositiveInt  # pairs
+    tokens_per_pass: (
+        PositiveInt  # how much of a batch goes through the network at once: bounds memory, and keeps to the cache
+    )
     learning_rate: float = Field(gt=0)
     weight_decay: float = Field(ge=0)
     warmup_share: Share
@@ -63,7 +71,8 @@ class BertSettings(Settings):
     masking: Literal["dynamic", "static"]  # drawn anew each epoch, or once
     whole_word: bool
     checkpoint_every: PositiveInt  # steps
-    threads: PositiveInt
+    threads: PositiveInt  # of each process
+    processes: PositiveInt  # that share the passes of each batch
 
     @model_validator(mode="after")
     def _shares_and_sizes_fit(self) -> "BertSettings":
@@ -77,22 +86,34 @@ class BertSettings(Settings):
 def pretrain(job: Pretraining[BertSettings]) -> dict[str, float]:
     """Train on the tokens, write the network, its tokenizer and the curve, and return the metrics."""
     settings = job.settings
+    quiet = replace(job, tracker=NullTracker(), progress=NullProgress())
+    with teamwork(settings.processes if settings.steps else 1, _train, quiet) as team:
+        training = _train(job, team)
+    network = training.model
+    with deterministic(settings.threads):
+        metrics = _validate(network, job.tokens / "validation", read_tokenizer(job.tokenizer), settings, job.seed)
+    save_network(network, job.tokenizer, job.out)
+    write_text(job.out / "curve.csv", _curve_csv(training.curve))
+    num_parameters = sum(parameter.numel() for parameter in network.parameters())
+    return {**metrics, "steps": training.step, "tokens": training.num_tokens, "parameters": num_parameters}
+
+
+def _train(job: Pretraining[BertSettings], team: Team) -> Training:
+    """Train as one of a team of processes."""
+    settings = job.settings
     tokenizer = read_tokenizer(job.tokenizer)
     with deterministic(settings.threads):
         network = build_network(settings, tokenizer, seed=job.seed)
+        checkpoints = Checkpoints(job.scratch)
         training = Training(
-            network, _optimisation(job), Checkpoints(job.scratch), tracker=job.tracker, progress=job.progress
+            network, _optimisation(job), checkpoints, tracker=job.tracker, progress=job.progress, team=team
         )
         if settings.steps:
             examples = BertExamples(TokenStore.open(job.tokens / "train"), tokenizer, settings, job.seed)
             job.progress.start("pretraining", settings.steps, "steps")
             training.advance(settings.steps, examples.batch_at, pretraining_loss)
             training.save()
-        metrics = _validate(network, job.tokens / "validation", tokenizer, settings, job.seed)
-    save_network(network, job.tokenizer, job.out)
-    write_text(job.out / "curve.csv", _curve_csv(training.curve))
-    num_parameters = sum(parameter.numel() for parameter in network.parameters())
-    return {**metrics, "steps": training.step, "tokens": training.num_tokens, "parameters": num_parameters}
+    return training
 
 
 class BertExamples:
@@ -100,15 +121,18 @@ class BertExamples:
 
     def __init__(self, store: TokenStore, tokenizer: tokenizers.Tokenizer, settings: BertSettings, seed: int) -> None:
         cls_id, sep_id, pad_id = (token_id(tokenizer, token) for token in ("[CLS]", "[SEP]", "[PAD]"))
-        self._pairs = SentencePairs(
+        self.pairs = SentencePairs(
             store, max_length=settings.max_length, cls_id=cls_id, sep_id=sep_id, pad_id=pad_id, seed=seed
         )
         self._masker = Masker(tokenizer, settings, seed)
-        self._shuffler = Shuffler(self._pairs.lengths, settings.batch_size, seed)
+        self._shuffler = Shuffler(self.pairs.lengths, settings.batch_size, seed, alike=False)
         self._anew = settings.masking == "dynamic"
+        self._width, self._pad = settings.max_length, pad_id
+        self._rows_per_pass = max(1, settings.tokens_per_pass // self._width)
+        self._processes = settings.processes
 
     def __len__(self) -> int:
-        return len(self._pairs)
+        return len(self.pairs)
 
     def batch_at(self, step: int) -> Batch:
         """The batch of a step, counted from 0."""
@@ -117,34 +141,65 @@ class BertExamples:
 
     def batch(self, examples: npt.NDArray[np.int64], epoch: int, name: str) -> Batch:
         """Some examples with the pairs and masks of one epoch."""
-        pairs = self._pairs.build(examples, epoch)
+        pairs = self.pairs.build(examples, epoch)
         masked = self._masker.mask(pairs.ids, examples, epoch)
-        columns, asked = _asked_columns(masked.chosen)
-        tensors = {
-            "input_ids": masked.ids,
-            "token_type_ids": pairs.types,
-            "columns": columns,
-            "asked": asked,
-            "labels": pairs.ids[masked.chosen],
-            "next_sentence_label": pairs.is_random.astype(np.int64),
-        }
-        width = pairs.ids.shape[1]
-        if (pairs.lengths < width).any():  # where nothing is padding, attention is cheaper without a mask
-            tensors["attention_mask"] = (np.arange(width) < pairs.lengths[:, None]).astype(np.int64)
-        num_tokens = int(pairs.lengths.sum())
+        packed = self._packed(pairs, masked)
+        totals = {"all_words": np.array(max(1, masked.chosen.sum())), "all_pairs": np.array(len(examples))}
+        num_rows = len(packed["input_ids"])
+        step = min(self._rows_per_pass, -(-num_rows // self._processes))  # every process has something to do
+        passes = [
+            _as_pass({key: rows[start : start + step] for key, rows in packed.items()})
+            for start in range(0, num_rows, step)
+        ]
         return Batch(
-            name=name, tensors={key: torch.from_numpy(value) for key, value in tensors.items()}, num_tokens=num_tokens
+            name=name,
+            passes=[{key: torch.from_numpy(value) for key, value in {**one, **totals}.items()} for one in passes],
+            num_tokens=int(pairs.lengths.sum()),
         )
 
+    def _packed(self, pairs: Pairs, masked: Masked) -> dict[str, npt.NDArray[Any]]:
+        """The pairs in rows (rows, width) without padding between them."""
+        width = self._width
+        packing = pack(pairs.lengths, width)
+        starts = packing.rows * width + packing.columns
+        places = slice_indices(starts, pairs.lengths)  # of all their tokens
+        inside = np.arange(pairs.ids.shape[1]) < pairs.lengths[:, None]
 
-def _asked_columns(chosen: npt.NDArray[np.bool_]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Each row's column 0 and its chosen ones (batch, width), filled up with 0, and where the chosen ones lie in that."""
-    rows, columns = np.nonzero(chosen)
-    counts = chosen.sum(axis=1)
-    place = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts) + 1
-    table = np.zeros((len(chosen), int(counts.max(initial=0)) + 1), np.int64)
-    table[rows, place] = columns
-    return table, rows * table.shape[1] + place
+        def rows(fill: int, values: npt.NDArray[Any], at: Ints = places) -> npt.NDArray[Any]:
+            result = np.full(packing.num_rows * width, fill, values.dtype)
+            result[at] = values
+            return result.reshape(-1, width)
+
+        numbers = np.arange(len(pairs.lengths))
+        return {
+            "input_ids": rows(self._pad, masked.ids[inside]),
+            "token_type_ids": rows(0, pairs.types[inside]),
+            "position_ids": rows(0, np.broadcast_to(np.arange(inside.shape[1]), inside.shape)[inside]),
+            "examples": rows(-1, np.repeat(numbers, pairs.lengths)),
+            "words": rows(-1, np.where(masked.chosen, pairs.ids, -1)[inside]),  # what is asked, -1 where nothing is
+            "is_random": rows(-1, pairs.is_random.astype(np.int64), starts),  # at [CLS]
+        }
+
+
+def _as_pass(rows: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
+    """Some rows as `pretraining_loss` takes them: for words and pairs, where they stand among the asked columns."""
+    words, is_random = rows.pop("words"), rows.pop("is_random")
+    row, column = np.nonzero((words >= 0) | (is_random >= 0))
+    counts = np.bincount(row, minlength=len(words))
+    place = np.arange(len(row)) - np.repeat(np.cumsum(counts) - counts, counts)
+    columns = np.zeros((len(words), int(counts.max())), np.int64)
+    columns[row, place] = column
+    flat, asked, first = row * columns.shape[1] + place, words[row, column], is_random[row, column]
+    found = {
+        "columns": columns,
+        "asked": flat[asked >= 0],
+        "labels": asked[asked >= 0],
+        "firsts": flat[first >= 0],
+        "next_sentence_label": first[first >= 0],
+    }
+    if (rows["examples"] == rows["examples"][:, :1]).all():  # one example a row, and no padding: nothing to keep apart
+        del rows["examples"]
+    return {**rows, **found}
 
 
 def _optimisation(job: Pretraining[BertSettings]) -> Optimisation:
@@ -176,10 +231,11 @@ def _validate(
     with torch.inference_mode():
         for start in range(0, len(chosen), settings.batch_size):
             batch = examples.batch(chosen[start : start + settings.batch_size], 0, "validation")
-            losses = pretraining_loss(network, batch.tensors)
-            words, pairs = len(batch.tensors["labels"]), len(batch.tensors["input_ids"])
-            totals["mlm"] += float(losses["mlm"]) * words
-            totals["nsp_right"] += float(losses["nsp_accuracy"]) * pairs
+            words, pairs = (int(batch.passes[0][name]) for name in ("all_words", "all_pairs"))
+            for tensors in batch.passes:
+                losses = pretraining_loss(network, tensors)
+                totals["mlm"] += float(losses["mlm"]) * words
+                totals["nsp_right"] += float(losses["nsp_accuracy"]) * pairs
             totals["words"] += words
             totals["pairs"] += pairs
     return {

@@ -9,9 +9,11 @@ import tokenizers
 import torch
 import transformers
 from torch import Tensor, nn
-from torch.nn.functional import cross_entropy, scaled_dot_product_attention
+from torch.nn.functional import cross_entropy
 
 from stemma.errors import InputError
+from stemma.families.bert.forward import encode
+from stemma.layers.dropout import dropped, masks_for
 from stemma.protocols import HeadKind
 
 __all__ = [
@@ -108,41 +110,19 @@ def build_network(settings: NetworkSettings, tokenizer: tokenizers.Tokenizer, *,
 def pretraining_loss(model: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
     """The sum of both losses of the paper; words are predicted only where they are asked for.
 
-    `columns` (batch, width) holds 0, for [CLS], and then the asked columns of each input, as many as there are; `asked`
-    says which of them, laid end to end, are real; `labels` are the words there.
+    `columns` (rows, width) holds the columns of each row where anything is asked: [CLS] of its examples, hidden words.
+    `firsts` and `asked` say which of them, laid end to end, are which; `labels` are the words. A pass that is only a part
+    of a batch gets its share of the batch's loss: means are over `all_words` and `all_pairs`.
     """
     network: Any = model
-    hidden = _hidden_at(network.bert, tensors)  # (batch, width, size)
-    words = network.cls.predictions(hidden.flatten(0, 1).index_select(0, tensors["asked"]))  # (asked, vocabulary)
-    order = network.cls.seq_relationship(network.bert.pooler(hidden))  # (batch, 2)
-    mlm = cross_entropy(words, tensors["labels"], reduction="sum") / max(1, len(tensors["labels"]))
-    nsp = cross_entropy(order, tensors["next_sentence_label"])
-    accuracy = (order.detach().argmax(1) == tensors["next_sentence_label"]).float().mean()
-    return {"loss": mlm + nsp, "mlm": mlm, "nsp": nsp, "nsp_accuracy": accuracy}
-
-
-def _hidden_at(bert: Any, tensors: Mapping[str, Tensor]) -> Tensor:
-    """The last block's output at `columns` alone: nobody asks for the rest, and in a shallow network that is a third.
-
-    Equal to the network's own forward (a reference test compares), which knows no such shortcut.
-    """
-    inside = tensors.get("attention_mask")
-    mask = None if inside is None else inside.bool()[:, None, None, :]  # (batch, 1, 1, length)
-    hidden = bert.embeddings(input_ids=tensors["input_ids"], token_type_ids=tensors["token_type_ids"])
-    *blocks, last = bert.encoder.layer
-    for block in blocks:
-        hidden = block(hidden, mask)
-    attention, columns = last.attention.self, tensors["columns"]
-    chosen = hidden.gather(1, columns[:, :, None].expand(-1, -1, hidden.shape[2]))
-    query, key, value = (
-        project(states).unflatten(2, (attention.num_attention_heads, -1)).transpose(1, 2)
-        for project, states in ((attention.query, chosen), (attention.key, hidden), (attention.value, hidden))
-    )  # (batch, heads, length, size)
-    dropout = attention.dropout.p if attention.training else 0.0
-    context = scaled_dot_product_attention(query, key, value, attn_mask=mask, dropout_p=dropout)
-    attended = last.attention.output(context.transpose(1, 2).flatten(2), chosen)
-    result: Tensor = last.feed_forward_chunk(attended)
-    return result
+    hidden = encode(network.bert, tensors).flatten(0, 1)  # (rows × width, size)
+    words = network.cls.predictions(hidden.index_select(0, tensors["asked"]))  # (asked, vocabulary)
+    pairs = hidden.index_select(0, tensors["firsts"])[:, None]
+    order = network.cls.seq_relationship(network.bert.pooler(pairs))  # (pairs, 2)
+    mlm = cross_entropy(words, tensors["labels"], reduction="sum") / tensors["all_words"]
+    nsp = cross_entropy(order, tensors["next_sentence_label"], reduction="sum") / tensors["all_pairs"]
+    right = (order.detach().argmax(1) == tensors["next_sentence_label"]).sum() / tensors["all_pairs"]
+    return {"loss": mlm + nsp, "mlm": mlm, "nsp": nsp, "nsp_accuracy": right}
 
 
 def save_network(network: nn.Module, tokenizer: Path, out: Path) -> None:
@@ -210,11 +190,17 @@ class _Logits(nn.Module):
         self.network = network
 
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        output = self.network(input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids)
-        if "start_logits" in output:
-            return torch.stack([output.start_logits, output.end_logits], dim=-1)
-        logits: Tensor = output.logits
-        return logits
+        network: Any = self.network
+        tensors = {"input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids}
+        if network.bert.pooler is not None:  # classification looks at [CLS] alone
+            hidden = encode(network.bert, {**tensors, "columns": torch.zeros(len(input_ids), 1, dtype=torch.long)})
+            logits = network.classifier(network.dropout(network.bert.pooler(hidden)))
+        elif hasattr(network, "qa_outputs"):
+            logits = network.qa_outputs(encode(network.bert, tensors))
+        else:
+            logits = network.classifier(dropped(encode(network.bert, tensors), masks_for(network.dropout)))
+        result: Tensor = logits
+        return result
 
 
 def _load(name: str, folder: Path) -> Any:

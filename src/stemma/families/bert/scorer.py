@@ -13,6 +13,7 @@ import torch
 from torch.nn.functional import cross_entropy
 
 from stemma.data.batches import Ragged
+from stemma.families.bert.forward import encode
 from stemma.families.bert.network import load_pretrained, read_tokenizer, token_id
 from stemma.protocols import Scores
 from stemma.training.loop import deterministic
@@ -79,8 +80,9 @@ class BertScorer:
         place = (torch.arange(len(rows)), torch.from_numpy(columns))
         wanted = ids[place]
         ids[place] = self._mask
-        outputs = self._network.bert(ids, attention_mask=inside.long(), token_type_ids=torch.zeros_like(ids))
-        logits = self._network.cls.predictions(outputs.last_hidden_state[place])  # (copies, vocabulary)
+        inputs = {"input_ids": ids, "attention_mask": inside, "token_type_ids": torch.zeros_like(ids)}
+        hidden = encode(self._network.bert, {**inputs, "columns": place[1][:, None]})  # (copies, 1, size)
+        logits = self._network.cls.predictions(hidden[:, 0])  # (copies, vocabulary)
         return cross_entropy(logits, wanted, reduction="none").double().numpy()
 
 
