@@ -7,13 +7,15 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from stemma.config import Params, load_params
 from stemma.errors import StemmaError
 from stemma.progress import Progress, open_progress
+
+if TYPE_CHECKING:
+    from stemma.config import Params
 
 __all__ = ["app", "run"]
 
@@ -251,6 +253,19 @@ def verify() -> None:
 
 
 @app.command()
+def hotspots(
+    variant: Annotated[str, typer.Argument(help="one of params.yaml's variants")],
+    tokens: Annotated[Path, typer.Option(help="what `tokenize` wrote")] = Path("data/tokens"),
+    tokenizers: Annotated[Path, typer.Option(help="what `tokenizer` wrote")] = Path("models/tokenizers"),
+) -> None:
+    """Profile one training step and name its top costs. Example: stemma hotspots bert."""
+    from stemma.adapters.hotspots import describe_hotspots
+
+    for line in describe_hotspots(variant, PARAMS, tokens=tokens, tokenizers=tokenizers):
+        print(line)
+
+
+@app.command()
 def export_arpa(
     model: Annotated[Path, typer.Argument(help="a pretrained n-gram model's folder")],
     out: Annotated[Path, typer.Argument(help="the ARPA file; compressed if it ends in .gz")],
@@ -263,8 +278,9 @@ def export_arpa(
 
 
 @contextmanager
-def _stage(name: str) -> Iterator[tuple[Params, Progress]]:
+def _stage(name: str) -> Iterator[tuple["Params", Progress]]:
     """What every stage's process does first: die with its parent, keep a second writer out, read the settings."""
+    from stemma.config import load_params
     from stemma.families import check_families
     from stemma.fence import die_with_parent, hold
 
