@@ -1,7 +1,8 @@
 """Markup that is left in text after its source was read: HTML tags and entities, wiki and Markdown marks.
 
 Only what can't be prose goes: tags by name, pairs of marks by shape. Every pattern stops at the next mark of its kind, so
-that time is linear in the length of the text.
+that time is linear in the length of the text. Each begins with its mark and looks back for the line's begin, since `re` runs
+through a text several times faster when it knows the character to look for.
 """
 
 import html
@@ -24,11 +25,13 @@ _WIKI_LINK: Final = re.compile(r"\[\[(?:[^\[\]|\n]{0,300}\|)?([^\[\]|\n]{1,300})
 _IMAGE: Final = re.compile(r"!\[[^\[\]\n]{0,300}\]\([^()\s]{1,500}\)")
 _LINK: Final = re.compile(r"\[([^\[\]\n]{1,300})\]\([^()\s]{1,500}\)")
 _WIKI_HEADING: Final = re.compile(r"^={2,6}[ \t]*([^=\n]{1,200}?)[ \t]*={2,6}$", re.MULTILINE)
-_HEADING: Final = re.compile(r"^#{1,6}[ \t]+", re.MULTILINE)
-_QUOTE: Final = re.compile(r"^>[ \t]?", re.MULTILINE)
-_RULE: Final = re.compile(r"^(?:[-*_](?:[ \t]*[-*_]){2,}[ \t]*|`{3,}[^`\n]{0,40}|~{3,})$", re.MULTILINE)
+_HEADING: Final = re.compile(r"#(?<=^.)#{0,5}[ \t]+", re.MULTILINE)
+_QUOTE: Final = re.compile(r">(?<=^.)[ \t]?", re.MULTILINE)
+_RULE: Final = re.compile(
+    r"[-*_`~](?<=^.)(?:(?<=[-*_])(?:[ \t]*[-*_]){2,}[ \t]*|(?<=`)`{2,}[^`\n]{0,40}|(?<=~)~{2,})$", re.MULTILINE
+)
 _QUOTES: Final = re.compile(r"''+")
-_EMPHASIS: Final = re.compile(r"([*_]{1,3})(?=[^\s*_])([^*_\n]{1,1000})(?<=[^\s*_])\1(?![\w*_])")
+_EMPHASIS: Final = re.compile(r"([*_][*_]{0,2})(?=[^\s*_])([^*_\n]{1,1000})(?<=[^\s*_])\1(?![\w*_])")
 
 
 def strip_leftovers(text: str) -> str:

@@ -18,7 +18,9 @@ _CLOSING: Final = "\"'”’»)\\]}）」』】〉》"
 _OPENING: Final = "\"'“‘«(\\[{（「『【〈《¿¡—–\\-"
 _LINE_STOP: Final = re.compile(rf"[.!?…。！？][{_CLOSING}]*$")
 _PARAGRAPH: Final = re.compile(r"\n[ \t]*\n\s*")
-_STOP: Final = re.compile(rf"[.!?…]+[{_CLOSING}]*\s+(?=([{_OPENING}\s]*)(\S))|[。！？][。！？…]*[{_CLOSING}]*\s*")
+_STOP: Final = re.compile(  # one set of characters first: for that alone `re` has a fast search
+    rf"[.!?…。！？](?:(?<=[.!?…])[.!?…]*[{_CLOSING}]*\s+(?=([{_OPENING}\s]*)(\S))|(?<=[。！？])[。！？…]*[{_CLOSING}]*\s*)"
+)
 _WORD_BEFORE: Final = re.compile(r"[\w.'’&-]+$")
 _INITIALS: Final = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
 _WORD_AFTER: Final = re.compile(r"[^\W\d_]+")
@@ -59,7 +61,7 @@ def split_paragraphs(text: str) -> Iterator[str]:
     for block in _PARAGRAPH.split(text):
         lines: list[str] = []
         for line in block.splitlines():
-            stripped = " ".join(line.split())
+            stripped = _single_spaced(line)
             if lines and not _is_wrapped(lines[-1]):
                 yield _join(lines)
                 lines = []
@@ -67,6 +69,12 @@ def split_paragraphs(text: str) -> Iterator[str]:
                 lines.append(stripped)
         if lines:
             yield _join(lines)
+
+
+def _single_spaced(line: str) -> str:
+    if "  " in line or not line.isprintable():  # of spaces, the plain one alone is printable
+        return " ".join(line.split())
+    return line.strip()
 
 
 def _is_wrapped(line: str) -> bool:
@@ -101,17 +109,24 @@ def _ends_sentence(paragraph: str, begin: int, match: re.Match[str]) -> bool:
     following = match[2]
     if following.islower() or following in ",;:)]}%&=+*/":
         return False
-    if paragraph[match.start()] != "." or match[0].startswith(".."):
+    stop = match.start()
+    if paragraph[stop] != "." or paragraph.startswith("..", stop):
         return True
-    word = _WORD_BEFORE.search(paragraph, max(begin, match.start() - _LONGEST_WORD), match.start())
-    if word is None:
-        return True
-    before = word[0].lower().lstrip("'’-")
+    word = _word_before(paragraph[max(begin, stop - _LONGEST_WORD) : stop].rpartition(" ")[2])
+    before = word.lower().lstrip("'’-")
     if before in _TITLES:
         return False
-    if before in _OTHERS or _INITIALS.fullmatch(word[0]):
+    if before in _OTHERS or _INITIALS.fullmatch(word):
         return _likes_to_begin(paragraph, match.start(2))
     return True
+
+
+def _word_before(text: str) -> str:
+    """What `text` ends in, without an opening bracket and the like; nothing if that is no word."""
+    if text.isalpha():  # nearly always, and much faster
+        return text
+    match = _WORD_BEFORE.search(text)
+    return match[0] if match else ""
 
 
 def _likes_to_begin(paragraph: str, position: int) -> bool:
