@@ -5,16 +5,16 @@ that a text of the test split never stays in training too; and it does not depen
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import pairwise
 from types import TracebackType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from stemma.config import Cleaning, Splits
+from stemma.config import Cleaning, NearDuplicates, Splits
 from stemma.data.dedup import SHARE_OF_MEMORY, document_dtype, exact_duplicates, near_duplicates
 from stemma.data.minhash import MinHash
 from stemma.data.record_sort import RecordSorter
@@ -22,7 +22,7 @@ from stemma.data.splits import Split, split_of
 from stemma.data.spool import RowFile, TextSpool
 from stemma.data.workspace import Workspace
 
-__all__ = ["CleanedDocument", "DocumentPool"]
+__all__ = ["CleanedDocument", "DocumentPool", "PackedDocuments", "pack_documents", "unpack_document"]
 
 PREFERENCE: Final[tuple[Split, ...]] = ("test", "validation", "train")
 _ROWS_PER_STEP: Final = 1024
@@ -37,42 +37,72 @@ class CleanedDocument:
     text: str
 
 
+@dataclass(frozen=True, slots=True)
+class PackedDocuments:
+    """Documents as the pool keeps them: a row each, what their order goes by, and their texts end to end."""
+
+    rows: npt.NDArray[Any]
+    order: npt.NDArray[
+        np.uint64
+    ]  # (documents, 4): the split's place among `PREFERENCE`, the id's hash, the text's digest
+    data: bytes
+
+
+def pack_documents(
+    documents: Sequence[CleanedDocument],
+    words: Sequence[npt.NDArray[np.uint64]],
+    splits: Splits,
+    settings: NearDuplicates,
+) -> PackedDocuments:
+    """Make documents ready for the pool; `words` are the hashes of each one's words."""
+    minhash = MinHash(settings.permutations, settings.shingle)
+    rows = np.zeros(len(documents), dtype=document_dtype(settings.permutations))
+    order = np.zeros((len(documents), 4), dtype=np.uint64)
+    data = [f"{document.id}\0{document.source}\0{document.text}".encode() for document in documents]
+    rows["length"] = [len(piece) for piece in data]
+    rows["begin"] = np.cumsum(rows["length"]) - rows["length"]
+    for number, (document, hashes) in enumerate(zip(documents, words, strict=True)):
+        rows[number]["signature"] = minhash.signature(hashes)
+        rows[number]["digest"] = _digest(document.text)
+        order[number, 0] = PREFERENCE.index(split_of(document.id, splits))
+        order[number, 1:3] = _digest(document.id)
+    order[:, 3] = rows["digest"][:, 0]
+    return PackedDocuments(rows, order, b"".join(data))
+
+
+def unpack_document(data: bytes) -> CleanedDocument:
+    """A document as `DocumentPool.documents` gives it back."""
+    return CleanedDocument(*data.decode().split("\0", 2))
+
+
 class DocumentPool:
     """Takes documents in any order; gives back those that are no duplicates, in order of preference."""
 
-    def __init__(self, workspace: Workspace, splits: Splits, settings: Cleaning) -> None:
-        self._workspace, self._splits, self._settings = workspace, splits, settings
-        near = settings.near_duplicates
-        self._minhash = MinHash(near.permutations, near.shingle)
-        self._dtype = document_dtype(near.permutations)
+    def __init__(self, workspace: Workspace, settings: Cleaning) -> None:
+        self._workspace, self._settings = workspace, settings
+        dtype = document_dtype(settings.near_duplicates.permutations)
         self._texts = TextSpool(workspace.folder / "texts")
-        self._arrivals = RowFile(workspace.folder / "arrivals", self._dtype)
-        self._ordered = RowFile(workspace.folder / "ordered", self._dtype)
+        self._arrivals = RowFile(workspace.folder / "arrivals", dtype)
+        self._ordered = RowFile(workspace.folder / "ordered", dtype)
         self._order = RecordSorter(
             workspace.folder / "order",
             widths=(2, 64, 64, 64),
             values=(np.int64,),
             memory=workspace.memory_limit // SHARE_OF_MEMORY,
         )
-        self._num_of_split = dict.fromkeys(PREFERENCE, 0)
+        self._num_of_split = np.zeros(len(PREFERENCE), dtype=np.int64)
         self.duplicates: dict[str, dict[Split, int]] = {}
 
-    def add(self, document_id: str, source: str, text: str, words: npt.NDArray[np.uint64]) -> None:
-        """Take a document; `words` are the hashes of its words."""
-        split = split_of(document_id, self._splits)
-        data = "\0".join((document_id, source, text)).encode()
-        digest = np.frombuffer(hashlib.blake2b(text.encode(), digest_size=16).digest(), dtype=np.uint64)
-        row = np.zeros(1, dtype=self._dtype)
-        row["digest"], row["signature"] = digest, self._minhash.signature(words)
-        row["begin"], row["length"] = self._texts.append(data), len(data)
-        key = np.frombuffer(hashlib.blake2b(document_id.encode(), digest_size=16).digest(), dtype=np.uint64)
-        rank = np.array([PREFERENCE.index(split)], dtype=np.uint64)
-        self._order.add(rank, key[:1], key[1:], digest[:1], np.array([self._arrivals.num_rows]))
-        self._arrivals.append(row)
-        self._num_of_split[split] += 1
+    def add(self, documents: PackedDocuments) -> None:
+        """Take documents."""
+        arrivals = self._arrivals.num_rows + np.arange(len(documents.rows))
+        self._order.add(*documents.order.T, arrivals)
+        documents.rows["begin"] += self._texts.append(documents.data)
+        self._arrivals.append(documents.rows)
+        self._num_of_split += np.bincount(documents.order[:, 0].astype(np.int64), minlength=len(PREFERENCE))
 
-    def documents(self) -> Iterator[tuple[Split, Iterator[CleanedDocument]]]:
-        """The documents that stay, split by split, once; how many of each do not is then in `duplicates`."""
+    def documents(self) -> Iterator[tuple[Split, Iterator[bytes]]]:
+        """The documents that stay, packed, split by split, once; how many of each do not is then in `duplicates`."""
         for *_, arrival in self._order.blocks():
             for begin in range(0, len(arrival), _ROWS_PER_STEP):
                 self._ordered.append(self._arrivals.gather(arrival[begin : begin + _ROWS_PER_STEP]))
@@ -83,20 +113,16 @@ class DocumentPool:
         for split, (begin, end) in self._ranges().items():
             yield split, self._read_range(begin, end, removed)
 
-    def _read_range(self, begin: int, end: int, removed: npt.NDArray[np.bool_]) -> Iterator[CleanedDocument]:
+    def _read_range(self, begin: int, end: int, removed: npt.NDArray[np.bool_]) -> Iterator[bytes]:
         for start in range(begin, end, _ROWS_PER_STEP):
             rows = self._ordered.read(start, min(_ROWS_PER_STEP, end - start))
             for row in rows[~removed[start : start + len(rows)]]:
-                yield self._read(int(row["begin"]), int(row["length"]))
-
-    def _read(self, begin: int, length: int) -> CleanedDocument:
-        document_id, source, text = self._texts.read(begin, length).decode().split("\0", 2)
-        return CleanedDocument(document_id, source, text)
+                yield self._texts.read(int(row["begin"]), int(row["length"]))
 
     def _ranges(self) -> dict[Split, tuple[int, int]]:
         """The places of each split in the order of preference."""
-        ends = list(accumulate(self._num_of_split.values()))
-        return {split: (end - self._num_of_split[split], end) for split, end in zip(PREFERENCE, ends, strict=True)}
+        bounds = [0, *np.cumsum(self._num_of_split).tolist()]
+        return dict(zip(PREFERENCE, pairwise(bounds), strict=True))
 
     def _by_split(self, flags: npt.NDArray[np.bool_]) -> dict[Split, int]:
         return {split: int(flags[begin:end].sum()) for split, (begin, end) in self._ranges().items()}
@@ -109,3 +135,7 @@ class DocumentPool:
     ) -> None:
         for file in (self._texts, self._arrivals, self._ordered):
             file.__exit__(kind, error, trace)
+
+
+def _digest(text: str) -> npt.NDArray[np.uint64]:
+    return np.frombuffer(hashlib.blake2b(text.encode(), digest_size=16).digest(), dtype=np.uint64)

@@ -1,24 +1,29 @@
 """Stage `clean`: validated documents -> normalised sentences without duplicates, in a folder a split."""
 
+from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from stemma.config import Cleaning, Params
+from stemma.config import Cleaning, Params, Splits
 from stemma.data.clean_documents import CLEAN_SCHEMA
-from stemma.data.cleaning import DocumentPool
+from stemma.data.cleaning import CleanedDocument, DocumentPool, PackedDocuments, pack_documents, unpack_document
 from stemma.data.documents import RowGroupWriter, count_documents, read_documents
 from stemma.data.splits import Split
-from stemma.data.workspace import open_workspace
+from stemma.data.workers import Workers, in_batches, open_workers
+from stemma.data.workspace import data_threads, open_workspace
 from stemma.errors import InputError
 from stemma.files import atomic_dir, write_json
 from stemma.progress import Progress
 from stemma.text.leftovers import strip_leftovers
 from stemma.text.normalise import normalise
 from stemma.text.sentences import split_sentences
-from stemma.text.words import find_words
+from stemma.text.words import hash_words
 
 __all__ = ["run"]
+
+Row = tuple[str, str, bytes]  # id, source, text
 
 
 def run(params: Params, progress: Progress, *, corpora: Path, out: Path) -> None:
@@ -33,9 +38,13 @@ def run(params: Params, progress: Progress, *, corpora: Path, out: Path) -> None
 
 
 def _clean(params: Params, progress: Progress, corpus: Path, folder: Path) -> dict[str, Any]:
-    with open_workspace("clean") as workspace, DocumentPool(workspace, params.splits, params.cleaning) as pool:
-        read = _fill(pool, params.cleaning, progress, corpus)
-        written = _write(pool, progress, folder, total=read["documents"] - read["too_short"])
+    with (
+        open_workers(data_threads()) as workers,
+        open_workspace("clean") as workspace,
+        DocumentPool(workspace, params.cleaning) as pool,
+    ):
+        read = _fill(pool, params, workers, progress, corpus)
+        written = _write(pool, workers, progress, folder, total=read["documents"] - read["too_short"])
     if not written["train"]["documents"]:
         raise InputError(
             f"{corpus}: no document is left to train on; see {folder.name}/report.json for what was removed"
@@ -43,45 +52,72 @@ def _clean(params: Params, progress: Progress, corpus: Path, folder: Path) -> di
     return {"read": read, "duplicates": pool.duplicates, "written": written}
 
 
-def _fill(pool: DocumentPool, settings: Cleaning, progress: Progress, corpus: Path) -> dict[str, int]:
+def _fill(pool: DocumentPool, params: Params, workers: Workers, progress: Progress, corpus: Path) -> Counter[str]:
     """Read, normalise and measure the documents; short ones are left out."""
     progress.start(f"reading {corpus.name}", count_documents(corpus), "documents")
-    counts = dict.fromkeys(("documents", "characters", "characters_normalised", "too_short"), 0)
-    for row in _rows(corpus):
-        text = normalise(strip_leftovers(normalise(row["text"], settings.unicode)), settings.unicode)
-        words = find_words(text.lower())
-        counts["documents"] += 1
-        counts["characters"] += len(row["text"])
-        counts["characters_normalised"] += len(text)
-        if len(words) < settings.min_document_words:
-            counts["too_short"] += 1
-        else:
-            pool.add(row["id"], row["source"], text, words.hashes)
+    counts = Counter(dict.fromkeys(("documents", "characters", "characters_normalised", "too_short"), 0))
+    batches = in_batches(_rows(corpus), size_of=lambda row: len(row[2]))
+    for packed, read in workers.map(partial(_normalise, params.cleaning, params.splits), batches):
+        pool.add(packed)
+        counts.update(read)
         progress.update(counts["documents"])
     return counts
 
 
-def _rows(corpus: Path) -> Iterator[dict[str, str]]:
-    for table in read_documents(corpus, columns=("id", "source", "text")):
-        for batch in table.to_batches(max_chunksize=16):  # few texts at a time as Python strings
-            yield from batch.to_pylist()
+def _rows(corpus: Path) -> Iterator[Row]:
+    columns = ("id", "source", "text")
+    for table in read_documents(corpus, columns=columns):
+        for document_id, source, text in zip(*(table[name] for name in columns), strict=True):
+            yield document_id.as_py(), source.as_py(), text.as_buffer().to_pybytes()
 
 
-def _write(pool: DocumentPool, progress: Progress, folder: Path, total: int) -> dict[Split, dict[str, int]]:
+def _normalise(settings: Cleaning, splits: Splits, rows: list[Row]) -> tuple[PackedDocuments, dict[str, int]]:
+    """What a worker does with documents that were read."""
+    documents, words = [], []
+    counts = dict.fromkeys(("characters", "characters_normalised"), 0)
+    for document_id, source, data in rows:
+        raw = data.decode()
+        text = _normal_form(raw, settings.unicode)
+        counts["characters"] += len(raw)
+        counts["characters_normalised"] += len(text)
+        hashes = hash_words(text)
+        if len(hashes) >= settings.min_document_words:
+            documents.append(CleanedDocument(document_id, source, text))
+            words.append(hashes)
+    counts |= {"documents": len(rows), "too_short": len(rows) - len(documents)}
+    return pack_documents(documents, words, splits, settings.near_duplicates), counts
+
+
+def _normal_form(text: str, form: Literal["NFC", "NFKC"]) -> str:
+    once = normalise(text, form)
+    stripped = strip_leftovers(once)
+    return once if stripped == once else normalise(stripped, form)
+
+
+def _write(
+    pool: DocumentPool, workers: Workers, progress: Progress, folder: Path, total: int
+) -> dict[Split, Counter[str]]:
     """Write the documents that stay, as sentences, a split at a time."""
     progress.start(f"writing {folder.name}", total, "documents")
-    counts: dict[Split, dict[str, int]] = {}
+    counts: dict[Split, Counter[str]] = {}
     done = 0
     for split, documents in pool.documents():
-        count = counts[split] = dict.fromkeys(("documents", "sentences", "characters"), 0)
+        count = counts[split] = Counter(dict.fromkeys(("documents", "sentences", "characters"), 0))
         with RowGroupWriter(folder / split, "part", CLEAN_SCHEMA) as writer:
-            for document in documents:
-                sentences = split_sentences(document.text)
-                num_characters = sum(map(len, sentences))
-                writer.write({"id": document.id, "source": document.source, "sentences": sentences}, num_characters)
-                count["documents"] += 1
-                count["sentences"] += len(sentences)
-                count["characters"] += num_characters
-                done += 1
+            for rows in workers.map(_split, in_batches(documents, size_of=len)):
+                for row, num_characters in rows:
+                    writer.write(row, num_characters)
+                    count.update(documents=1, sentences=len(row["sentences"]), characters=num_characters)
+                done += len(rows)
                 progress.update(done)
     return counts
+
+
+def _split(batch: list[bytes]) -> list[tuple[dict[str, Any], int]]:
+    """What a worker does with documents that stay: rows, and how many characters each has."""
+    rows = []
+    for document in map(unpack_document, batch):
+        sentences = split_sentences(document.text)
+        row = {"id": document.id, "source": document.source, "sentences": sentences}
+        rows.append((row, sum(map(len, sentences))))
+    return rows

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Words", "find_words", "split_chunks"]
+__all__ = ["Words", "find_words", "hash_words", "split_chunks"]
 
 Codes = npt.NDArray[np.uint32]
 Hashes = npt.NDArray[np.uint64]
@@ -71,6 +71,15 @@ def find_words(text: str) -> Words:
         hashes.append(_hash_spans(codes, begins, stops))
         offset += len(chunk)
     return Words(np.concatenate(starts), np.concatenate(ends), np.concatenate(hashes))
+
+
+def hash_words(text: str) -> Hashes:
+    """The hashes alone of a text's words in small letters, in order."""
+    hashes = [np.zeros(0, dtype=np.uint64)]
+    for chunk in split_chunks(text, CHUNK_CHARACTERS // 2):  # small letters may be more characters
+        codes = _codes(chunk.lower())
+        hashes.append(_hash_spans(codes, *_spans(codes)))
+    return np.concatenate(hashes)
 
 
 def _hash_spans(codes: Codes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> Hashes:

@@ -2,24 +2,31 @@ import random
 from pathlib import Path
 
 from stemma.config import Splits
-from stemma.data.cleaning import CleanedDocument, DocumentPool
+from stemma.data.cleaning import CleanedDocument, DocumentPool, PackedDocuments, pack_documents, unpack_document
 from stemma.data.splits import Split, split_of
+from stemma.data.workers import in_batches
 from stemma.data.workspace import Workspace
-from stemma.text.words import find_words
+from stemma.text.words import hash_words
 from tests.toy_corpora import params, texts
 
 SPLITS = Splits(validation=0.2, test=0.2)
 CLEANING = params().cleaning
 
 
+def packed(*items: tuple[str, str]) -> PackedDocuments:
+    documents = [CleanedDocument(key, "source", text) for key, text in items]
+    words = [hash_words(text) for _, text in items]
+    return pack_documents(documents, words, SPLITS, CLEANING.near_duplicates)
+
+
 def pooled(
     folder: Path, documents: dict[str, str], memory: int = 1 << 22
 ) -> tuple[dict[Split, list[CleanedDocument]], dict[str, int]]:
     folder.mkdir()
-    with DocumentPool(Workspace(folder, memory), SPLITS, CLEANING) as pool:
-        for key, text in documents.items():
-            pool.add(key, "source", text, find_words(text).hashes)
-        kept = {split: list(found) for split, found in pool.documents()}
+    with DocumentPool(Workspace(folder, memory), CLEANING) as pool:
+        for items in in_batches(documents.items(), size_of=lambda _: 1, limit=7):
+            pool.add(packed(*items))
+        kept = {split: list(map(unpack_document, found)) for split, found in pool.documents()}
     return kept, {kind: sum(counts.values()) for kind, counts in pool.duplicates.items()}
 
 
@@ -65,9 +72,9 @@ def test_one_id_with_two_texts_has_one_order(tmp_path: Path) -> None:
 
     def order(folder: Path, *documents: str) -> list[str]:
         folder.mkdir()
-        with DocumentPool(Workspace(folder, 1 << 20), SPLITS, CLEANING) as pool:
+        with DocumentPool(Workspace(folder, 1 << 20), CLEANING) as pool:
             for text in documents:
-                pool.add("same", "source", text, find_words(text).hashes)
-            return [document.text for _, found in pool.documents() for document in found]
+                pool.add(packed(("same", text)))
+            return [unpack_document(document).text for _, found in pool.documents() for document in found]
 
     assert order(tmp_path / "a", one, two) == order(tmp_path / "b", two, one)

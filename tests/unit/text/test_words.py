@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from stemma import config
 from stemma.text import words
 from stemma.text.vocabulary import word_splitter
-from stemma.text.words import find_words, split_chunks
+from stemma.text.words import CHUNK_CHARACTERS, find_words, hash_words, split_chunks
+from tests.toy_corpora import texts
 
 
 def strings(text: str) -> list[str]:
@@ -80,3 +81,10 @@ def test_the_library_splits_wherever_we_do(kind: Literal["wordpiece", "word"]) -
     for character in map(chr, borders):
         middle = () if character.isspace() else split(character)
         assert split(f"a{character}b") == ("a", *middle, "b"), hex(ord(character))
+
+
+def test_hashes_alone_are_those_of_the_words_in_small_letters() -> None:
+    text = "\n".join(texts(60)).title() + " İstanbul ΟΔΥΣΣΕΥΣ"
+    assert len(text) > CHUNK_CHARACTERS
+    np.testing.assert_array_equal(hash_words(text), find_words(text.lower()).hashes)
+    assert len(hash_words("")) == 0
