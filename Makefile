@@ -7,6 +7,7 @@ VENV ?= .venv
 TORCH_INDEX ?=# PyTorch's own CPU index, where pip would otherwise take a CUDA build
 PIP_FLAGS := --disable-pip-version-check --quiet $(if $(TORCH_INDEX),--extra-index-url $(TORCH_INDEX))
 INSTALLED := $(VENV)/.installed
+BENCH_INSTALLED := $(VENV)/.bench-installed
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 export DO_NOT_TRACK := 1
 export DVC_SITE_CACHE_DIR ?= $(CURDIR)/.stemma/dvc# the default is a world-writable folder with pickles in it
@@ -35,6 +36,10 @@ serve: install ## start the Prefect and MLflow servers on loopback, and serve th
 .PHONY: test
 test: install ## run the tests
 	@python -m pytest -n 2 --dist loadgroup $(TESTS)
+
+.PHONY: bench
+bench: install $(BENCH_INSTALLED) ## compare with what a user would pick instead, on an idle machine: BENCH="pretraining …"
+	@python -m benchmarks $(BENCH)
 
 .PHONY: check
 check: install ## lint, types, layers
@@ -69,6 +74,10 @@ $(INSTALLED): requirements.lock pyproject.toml
 	@$(VENV)/bin/python -m pip install $(PIP_FLAGS) -r requirements.lock
 	@$(VENV)/bin/python -m pip install $(PIP_FLAGS) --no-deps --no-build-isolation --editable .
 	@$(VENV)/bin/python -m compileall -qq -j 0 $(VENV)/lib || true # where bytecode is not written, imports take three times as long
+	@touch $@
+
+$(BENCH_INSTALLED): benchmarks/requirements.lock $(INSTALLED)
+	@$(VENV)/bin/python -m pip install $(PIP_FLAGS) -r benchmarks/requirements.lock
 	@touch $@
 
 .PHONY: clean

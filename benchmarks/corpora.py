@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 import tarfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -29,6 +29,7 @@ __all__ = [
     "run_stages",
     "sample_sentences",
     "tokenized_sample",
+    "tokenized_stories",
 ]
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -50,9 +51,19 @@ def tokenized_sample(folder: Path, vocabulary_size: int) -> Path:
     project = folder / f"sample-{vocabulary_size}"
     if (project / "tokens").exists():
         return project
-    source = {"kind": "bundled", "name": "wikipedia-sample", "licence": "CC BY-SA 4.0"}
+    source: dict[str, object] = {"kind": "bundled", "name": "wikipedia-sample", "licence": "CC BY-SA 4.0"}
     _write_params(project, source, vocabulary_size)
     run_stages(project, *STAGES)
+    return project
+
+
+def tokenized_stories(folder: Path) -> Path:
+    """Likewise the default run's corpus."""
+    project = folder / "stories"
+    if not (project / "tokens").exists():
+        values = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
+        _write_params(project, values["corpora"]["stories"]["sources"]["stories"], 2000)
+        run_stages(project, *STAGES)
     return project
 
 
@@ -111,7 +122,7 @@ def fast_tokenizer(folder: Path) -> Any:
     )
 
 
-def _write_params(project: Path, source: dict[str, object], vocabulary_size: int) -> None:
+def _write_params(project: Path, source: Mapping[str, object], vocabulary_size: int) -> None:
     """The project's own settings with one corpus `sample` and one tokenizer."""
     values = yaml.safe_load((ROOT / "params.yaml").read_text(encoding="utf-8"))
     values["corpora"] = {"sample": {"kind": "documents", "sources": {"sample": source}}}
@@ -135,7 +146,7 @@ def _long_stories() -> Iterator[str]:
     yield from _parts(story.text for story in write_stories(1 << 40, seed=1))
 
 
-def _parts(paragraphs: Any) -> Iterator[str]:
+def _parts(paragraphs: Iterable[str]) -> Iterator[str]:
     """Paragraphs joined to documents."""
     held: list[str] = []
     size = 0

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 __all__ = ["RESULTS", "ROUNDS", "Comparison", "compare", "read_results", "timed", "write_result"]
 
@@ -80,12 +81,12 @@ def timed(work: Callable[[], object]) -> float:
     return time.perf_counter() - begun
 
 
-def read_results() -> dict[str, dict[str, object]]:
+def read_results() -> dict[str, dict[str, Any]]:
     """What was measured so far, by name."""
     return dict(json.loads(RESULTS.read_text(encoding="utf-8"))) if RESULTS.exists() else {}
 
 
-def write_result(name: str, values: Comparison | dict[str, object]) -> None:
+def write_result(name: str, values: Comparison | dict[str, Any]) -> None:
     """Keep one result, in place of an earlier one of its name."""
     record = asdict(values) if isinstance(values, Comparison) else values
     text = json.dumps({**read_results(), name: record}, indent=2, sort_keys=True)

@@ -4,22 +4,27 @@ Both sides: the same network (4 × 256, 4 heads, length 128) in 32-bit floats, t
 threads, dropout 0.1. Theirs gets its sentence pairs ready-made. A rate counts the pairs' real tokens, on both sides.
 """
 
+import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.corpora import fast_tokenizer, tokenized_sample
-from benchmarks.harness import Comparison, compare, write_result
+from benchmarks.harness import ROUNDS, Comparison, compare, write_result
 from stemma.data.token_store import TokenStore
 from stemma.families.bert.family import BertExamples, BertSettings
 from stemma.families.bert.network import build_network, pretraining_loss, read_tokenizer
+from stemma.layers.dropout import Masks
 from stemma.progress import NullProgress
 from stemma.training.checkpoint import Checkpoints
+from stemma.training.hotspots import matrix_rate
 from stemma.training.loop import Optimisation, Training, deterministic
 from stemma.training.tracker import NullTracker
 
@@ -34,7 +39,7 @@ SETTINGS: dict[str, Any] = {
     "max_length": 128,
     "steps": 1_000_000,
     "batch_size": 32,
-    "tokens_per_pass": 4096,
+    "tokens_per_pass": 2048,
     "learning_rate": 1e-4,
     "weight_decay": 0.01,
     "warmup_share": 0.1,
@@ -50,20 +55,32 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def bench(folder: Path, vocabulary_size: int, floor: float, aim: float, **changes: Any) -> Comparison:
-    """One row of the table."""
+def bench(folder: Path, vocabulary_size: int, floor: float, aim: float, *, stock: bool = False) -> Comparison:
+    """One row of the table; with `stock`, our side draws its dropout masks as torch does."""
     project = tokenized_sample(folder, vocabulary_size)
-    settings = BertSettings(**SETTINGS | changes)
+    settings = BertSettings(**SETTINGS)
+    ours = our_side(project, settings)
     return compare(
-        f"pretraining-{vocabulary_size // 1000}k" + "".join(f"-{key}-{value}" for key, value in changes.items()),
-        our_side(project, settings),
+        f"pretraining-{vocabulary_size // 1000}k" + ("-stock-dropout" if stock else ""),
+        (lambda: with_stock_dropout(ours)) if stock else ours,
         their_side(project, settings),
-        work=f"BERT pretraining, vocabulary {vocabulary_size:,}",
+        work=f"BERT pretraining, vocabulary {vocabulary_size:,}" + (", torch's dropout on both sides" if stock else ""),
         against="Hugging Face Trainer",
         unit="tokens/s",
         floor=floor,
         aim=aim,
     )
+
+
+def with_stock_dropout(run: Callable[[], float]) -> float:
+    """Run with masks that torch's own generator draws, one number a value."""
+
+    def draw(_: Masks, shape: Sequence[int]) -> torch.Tensor:
+        kept = 1 - SETTINGS["dropout"]
+        return torch.empty(*shape).bernoulli_(kept).div_(kept)
+
+    with mock.patch.object(Masks, "draw", draw):
+        return run()
 
 
 def our_side(project: Path, settings: BertSettings) -> Callable[[], float]:
@@ -146,6 +163,46 @@ def their_side(project: Path, settings: BertSettings) -> Callable[[], float]:
     return run
 
 
+def matrix_share(project: Path) -> dict[str, object]:
+    """The useful operations of a step as a share of what products of large matrices reach, measured in turns.
+
+    Useful is what the loss depends on: the products that our step makes, less the share of them that is padding.
+    """
+    settings = BertSettings(**SETTINGS)
+    tokenizer = read_tokenizer(project / "tokenizer")
+    examples = BertExamples(TokenStore.open(project / "tokens/train"), tokenizer, settings, seed=1)
+    network = build_network(settings, tokenizer, seed=1)
+    operations, places, tokens = 0, 0, 0
+    for step in range(STEPS):
+        batch = examples.batch_at(step)
+        tokens += batch.num_tokens
+        for tensors in batch.passes:
+            places += tensors["input_ids"].numel()
+            with FlopCounterMode(display=False) as counter:
+                torch.autograd.backward(pretraining_loss(network, tensors)["loss"])
+            operations += counter.get_total_flops()
+    useful = operations / places  # a token: padding costs what a token does, and is left out here
+    run, shares = our_side(project, settings), []
+    run()
+    for _ in range(ROUNDS):
+        torch.set_num_threads(THREADS)
+        limit = matrix_rate()
+        rate = run()
+        shares.append(rate * useful / max(limit, matrix_rate()))
+        print(f"  matrix-share-8k: {shares[-1]:.1%} of {limit / 1e9:.0f} GFLOP/s", flush=True)
+    return {
+        "name": "matrix-share-8k",
+        "share": statistics.median(shares),
+        "lowest": min(shares),
+        "highest": max(shares),
+        "rounds": ROUNDS,
+        "useful_operations_per_token": useful,
+        "padding": 1 - tokens / places,
+        "floor": 0.5,
+        "aim": 0.65,
+    }
+
+
 def ready_pairs(project: Path, settings: BertSettings) -> list[dict[str, Any]]:
     """Our own pairs of one epoch, as a Trainer's user would have stored them."""
     tokenizer = read_tokenizer(project / "tokenizer")
@@ -163,9 +220,10 @@ def ready_pairs(project: Path, settings: BertSettings) -> list[dict[str, Any]]:
 
 def main(folder: Path) -> None:
     """Measure and keep."""
-    for vocabulary_size, floor, aim in ((8000, 1.8, 2.2), (30000, 2.7, 3.3)):
-        result = bench(folder, vocabulary_size, floor, aim)
+    for vocabulary_size, floor, aim, stock in ((8000, 1.8, 2.2, False), (30000, 2.7, 3.3, False), (8000, 0, 0, True)):
+        result = bench(folder, vocabulary_size, floor, aim, stock=stock)
         write_result(result.name, result)
+    write_result("matrix-share-8k", matrix_share(tokenized_sample(folder, 8000)))
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ import signal
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
@@ -31,7 +32,7 @@ class KillAt(NullProgress):
             os.kill(member.pid, signal.SIGKILL)
 
 
-def pretrain(folder: Path, **changes: object) -> dict[str, torch.Tensor]:
+def pretrain(folder: Path, **changes: Any) -> dict[str, torch.Tensor]:
     job = toy_bert.pretraining(folder, batch_size=8, **changes)
     BERT.pretrain(job)
     return load_file(job.out / "model.safetensors")

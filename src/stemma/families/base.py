@@ -1,6 +1,6 @@
 """A family is a record of functions."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
@@ -39,6 +39,9 @@ class Family(Generic[P]):
     name: str
     params: type[P]
     pretrain: Callable[[Pretraining[P]], dict[str, float]]  # writes into `out`, returns metrics
+    steps: (
+        Callable[[Pretraining[P]], Iterator[int]] | None
+    )  # training steps without end, each giving its number of tokens
     load_encoder: Callable[[Path], Encoder] | None  # what tasks build on
     load_tuned: "Callable[[Path, HeadKind], nn.Module] | None"  # what `Encoder.save` wrote
     load_scorer: Callable[[Path], Scorer] | None

@@ -98,6 +98,7 @@ UNIFORM = Family(
     name="uniform",
     params=Settings,
     pretrain=no_pretraining,
+    steps=None,
     load_encoder=None,
     load_tuned=None,
     load_scorer=load_uniform,

@@ -6,6 +6,7 @@ are ours. Left out on purpose: the second phase with longer inputs (a variant wi
 
 import csv
 import io
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -114,6 +115,21 @@ def _train(job: Pretraining[BertSettings], team: Team) -> Training:
             training.advance(settings.steps, examples.batch_at, pretraining_loss)
             training.save()
     return training
+
+
+def _steps(job: Pretraining[BertSettings]) -> Iterator[int]:
+    """Training steps of one process, for those who want to know what they cost."""
+    tokenizer = read_tokenizer(job.tokenizer)
+    with deterministic(job.settings.threads):
+        network = build_network(job.settings, tokenizer, seed=job.seed)
+        training = Training(
+            network, _optimisation(job), Checkpoints(job.scratch), tracker=job.tracker, progress=job.progress
+        )
+        examples = BertExamples(TokenStore.open(job.tokens / "train"), tokenizer, job.settings, job.seed)
+        while True:
+            before = training.num_tokens
+            training.advance(training.step + 1, examples.batch_at, pretraining_loss)
+            yield training.num_tokens - before
 
 
 class BertExamples:
@@ -256,6 +272,7 @@ FAMILY: Final = Family(
     name="bert",
     params=BertSettings,
     pretrain=pretrain,
+    steps=_steps,
     load_encoder=load_encoder,
     load_tuned=load_tuned,
     load_scorer=load_scorer,

@@ -219,6 +219,7 @@ FAMILY = Family(
     name="ngram",
     params=NgramSettings,
     pretrain=_pretrain,
+    steps=None,
     load_encoder=None,
     load_tuned=None,
     load_scorer=_load_scorer,
