@@ -50,6 +50,7 @@ SETTINGS: dict[str, Any] = {
     "masking": "dynamic",
     "whole_word": False,
     "checkpoint_every": 1_000_000,
+    "precision": "float32",
     "threads": THREADS,
     "processes": 1,
 }

@@ -36,6 +36,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "masking": "dynamic",
     "whole_word": False,
     "checkpoint_every": 4,
+    "precision": "float32",
     "threads": 1,
     "processes": 1,
 }

@@ -21,6 +21,7 @@ from stemma.errors import TrainingError
 from stemma.progress import Progress
 from stemma.training.checkpoint import Checkpoint, Checkpoints
 from stemma.training.distributed import ALONE, Team
+from stemma.training.precision import Precision, check_precision, lowered
 from stemma.training.schedule import linear_warmup_decay
 from stemma.training.tracker import Tracker
 
@@ -58,6 +59,7 @@ class Optimisation:
     seed: int  # of dropout
     record_every: int  # steps that one point of the curve is the mean of
     checkpoint_every: int  # steps
+    precision: Precision = "float32"  # of products
 
 
 @contextmanager
@@ -105,6 +107,7 @@ class Training:
         self._tracker, self._progress, self._track_as, self._clock = tracker, progress, track_as, clock
         self._team = team
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        check_precision(optimisation.precision)
         self._optimizer = _make_optimizer(self._parameters, optimisation)
         tracker.set_tags({"stemma.threads": str(torch.get_num_threads())})
         for rank in range(team.size):  # one after the other: the first sets damaged checkpoints aside
@@ -164,7 +167,8 @@ class Training:
         totals: dict[str, Tensor] = {}
         for number in range(self._team.rank, len(batch.passes), self._team.size):
             torch.manual_seed(_pass_seed(self._optimisation.seed, self.step, number))
-            losses = objective(self.model, batch.passes[number])
+            with lowered(self._optimisation.precision):
+                losses = objective(self.model, batch.passes[number])
             losses["loss"].backward()  # type: ignore[no-untyped-call]
             for name, loss in losses.items():
                 totals[name] = totals.get(name, torch.zeros(())) + loss.detach()

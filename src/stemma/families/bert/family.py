@@ -39,6 +39,7 @@ from stemma.progress import NullProgress
 from stemma.training.checkpoint import Checkpoints
 from stemma.training.distributed import Team, teamwork
 from stemma.training.loop import Batch, Optimisation, Training, deterministic
+from stemma.training.precision import Precision
 from stemma.training.tracker import NullTracker
 
 Ints = npt.NDArray[np.int64]
@@ -72,6 +73,7 @@ class BertSettings(Settings):
     masking: Literal["dynamic", "static"]  # drawn anew each epoch, or once
     whole_word: bool
     checkpoint_every: PositiveInt  # steps
+    precision: Precision  # of products; bfloat16 only where the processor has it
     threads: PositiveInt  # of each process
     processes: PositiveInt  # that share the passes of each batch
 
@@ -229,6 +231,7 @@ def _optimisation(job: Pretraining[BertSettings]) -> Optimisation:
         seed=job.seed,
         record_every=max(1, settings.steps // _POINTS),
         checkpoint_every=settings.checkpoint_every,
+        precision=settings.precision,
     )
 
 
