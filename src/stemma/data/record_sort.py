@@ -1,12 +1,12 @@
 """External sort of numeric records, for more of them than memory holds.
 
 A record is one row of some columns: first its key (one or more `uint64` columns, compared from left to right), then its
-values. Chunks that fit into the memory given are sorted, by several threads if wanted, and written as runs; the runs are
-merged block by block. What comes out depends on neither the memory nor the threads. Everything is numpy: no Python a record.
+values. What fits into the memory given is sorted, by several threads if wanted, and written as runs; the runs are merged
+block by block. What comes out depends on neither the memory nor the threads. Everything is numpy: no Python a record.
 """
 
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -42,14 +42,12 @@ class RecordSorter:
         self._folder, self._widths, self._tally, self._memory = folder, tuple(widths), tally, memory
         self._added = [np.dtype(np.uint64)] * len(widths) + [np.dtype(value) for value in values]
         self._kept = [*self._added, np.dtype(np.uint64)] if tally else self._added
-        in_flight = threads + 1 if threads > 1 else 1  # chunks being sorted, and the one being filled
-        self._capacity = max(MIN_RECORDS, memory // (in_flight * self._record_bytes()))
+        self._threads = threads
+        self._capacity = max(MIN_RECORDS, memory // self._record_bytes())
         self._buffer: Columns = ()
         self._filled = 0
         self._spool: Spool | None = None
-        self._runs: list[Future[range]] = []
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
-        self._in_flight = in_flight
+        self._runs: list[range] = []
 
     def add(self, *columns: Array) -> None:
         """Take a block of records."""
@@ -74,13 +72,11 @@ class RecordSorter:
             if self._filled:
                 self._close_chunk()
             self._buffer = ()
-            runs = [run.result() for run in self._runs]
+            runs = self._runs
             while len(runs) > _MERGED_AT_ONCE:
                 runs = self._merge_some(runs)
             yield from self._merge(self._spool, runs)
         finally:
-            if self._pool is not None:
-                self._pool.shutdown()
             if self._spool is not None:
                 self._spool.close()
 
@@ -92,18 +88,14 @@ class RecordSorter:
             yield self._in_order(chunk)
 
     def _close_chunk(self) -> None:
-        chunk = tuple(column[: self._filled] for column in self._buffer)
-        self._buffer, self._filled = (), 0
-        self._spool = self._spool or Spool(self._folder, self._kept)
-        if self._pool is None:
-            future: Future[range] = Future()
-            future.set_result(self._spool.append(self._in_order(chunk)))
-            self._runs.append(future)
-            return
-        if len(self._runs) >= self._in_flight - 1:
-            self._runs[1 - self._in_flight].result()  # wait for the oldest: memory holds no more chunks than planned
-        spool = self._spool
-        self._runs.append(self._pool.submit(lambda: spool.append(self._in_order(chunk))))
+        """Write what memory holds as sorted runs, one a thread."""
+        spool = self._spool = self._spool or Spool(self._folder, self._kept)
+        size = -(-self._filled // self._threads)
+        starts = range(0, self._filled, size)
+        chunks = [tuple(column[start : min(start + size, self._filled)] for column in self._buffer) for start in starts]
+        with ThreadPoolExecutor(self._threads) as pool:
+            self._runs += pool.map(lambda chunk: spool.append(self._in_order(chunk)), chunks)
+        self._filled = 0
 
     def _merge_some(self, runs: list[range]) -> list[range]:
         """Fewer, longer runs: of very many at once, too little of each would fit into memory."""
@@ -155,7 +147,7 @@ def sort_order(keys: Columns, widths: Sequence[int]) -> npt.NDArray[np.int64]:
             rank_bits = 0 if ranks is None else int(ranks[-1]).bit_length()
             taken = min(left, _WORD - position_bits - rank_bits)
             left -= taken
-            packed = (key[order] >> np.uint64(left)) & np.uint64((1 << taken) - 1)
+            packed = ((key if ranks is None else key[order]) >> np.uint64(left)) & np.uint64((1 << taken) - 1)
             if ranks is not None and rank_bits:
                 packed |= ranks << np.uint64(taken)
             packed = np.sort((packed << np.uint64(position_bits)) | positions)

@@ -74,7 +74,7 @@ class Packing:
             packed = digits[start].astype(np.uint64)
             for digit in digits[start + 1 : start + each]:
                 packed <<= np.uint64(self.bits)
-                packed |= digit.astype(np.uint64)
+                packed |= digit.view(np.uint64)
             columns.append(packed)
         return tuple(columns)
 
@@ -82,7 +82,7 @@ class Packing:
         """The ids again."""
         mask = np.uint64((1 << self.bits) - 1)
         return [
-            ((column >> np.uint64(shift)) & mask).astype(np.int64)
+            ((column >> np.uint64(shift)) & mask).view(np.int64)
             for column, width in zip(columns, self.widths, strict=True)
             for shift in range(width - self.bits, -1, -self.bits)
         ]
