@@ -1,7 +1,7 @@
 """Documents of a corpus: rows of parquet files, written and read a row group at a time.
 
-A row group ends at a thousand documents or a few MiB of text, whichever comes first, so that memory does not grow with the
-corpus or with the length of its documents.
+A row group ends at a thousand documents, or before the document that would make it more than a few MiB of text, so that memory
+does not grow with the corpus: a longer document is a group by itself.
 """
 
 import hashlib
@@ -70,13 +70,17 @@ class RowGroupWriter:
 
     def __init__(self, folder: Path, stem: str, schema: pa.Schema, *, bytes_per_file: int = BYTES_PER_FILE) -> None:
         self._folder, self._stem, self._schema, self._bytes_per_file = folder, stem, schema, bytes_per_file
-        self._rows: list[Mapping[str, object]] = []
+        self._rows: list[list[Any]] = []  # a value a column: bytes, or a list of them
         self._buffered = self._in_file = self._num_files = 0
         self._writer: pq.ParquetWriter | None = None
 
     def write(self, row: Mapping[str, object], num_bytes: int) -> None:
         """Add a row of about `num_bytes`."""
-        self._rows.append(row)
+        if self._rows and self._buffered + num_bytes > BYTES_PER_GROUP:
+            self._flush()
+        self._rows.append(
+            [_encode(row[field.name]) for field in self._schema]
+        )  # bytes take half of most strings' memory
         self._buffered += num_bytes
         if len(self._rows) >= ROWS_PER_GROUP or self._buffered >= BYTES_PER_GROUP:
             self._flush()
@@ -105,7 +109,10 @@ class RowGroupWriter:
             self._writer = pq.ParquetWriter(path, self._schema, compression="zstd", use_dictionary=False)
             self._num_files += 1
         if self._rows:
-            columns = [_column([row[field.name] for row in self._rows], field.type) for field in self._schema]
+            values = zip(*self._rows, strict=True)
+            self._rows = []
+            columns = [_column(column, field.type) for column, field in zip(values, self._schema, strict=True)]
+            del values
             self._writer.write_table(pa.Table.from_arrays(columns, schema=self._schema))
             del columns
             pa.default_memory_pool().release_unused()  # Arrow would keep tens of MB for the next time
@@ -153,7 +160,12 @@ def count_documents(folder: Path) -> int:
     return sum(pq.read_metadata(path).num_rows for path in parquet_files(folder))
 
 
-def _column(values: list[Any], kind: pa.DataType) -> pa.Array:
+def _encode(value: Any) -> Any:
+    """A string or a list of them, as UTF-8."""
+    return value.encode() if isinstance(value, str) else [text.encode() for text in value]
+
+
+def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
     return string_array(values) if kind == pa.string() else string_list_array(values)
 
 

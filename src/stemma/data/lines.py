@@ -31,7 +31,7 @@ def read_lines(path: Path, name: str) -> Iterator[tuple[int, str]]:
 def read_json_lines(path: Path, name: str) -> Iterator[tuple[int, dict[str, Any]]]:
     """The objects of a JSON lines file with their line numbers; blank lines are passed over."""
     for number, line in read_lines(path, name):
-        if not line.strip():
+        if not line or line.isspace():
             continue
         try:
             value = json.loads(line)

@@ -13,15 +13,14 @@ import pyarrow as pa
 __all__ = ["string_array", "string_list_array"]
 
 
-def string_array(texts: Sequence[str]) -> pa.StringArray:
-    """Strings, none of them null."""
-    encoded = [text.encode() for text in texts]
-    offsets = pa.py_buffer(_offsets([len(data) for data in encoded]))
-    return pa.StringArray.from_buffers(len(texts), offsets, pa.py_buffer(b"".join(encoded)))
+def string_array(texts: Sequence[bytes]) -> pa.StringArray:
+    """Strings, given as UTF-8, none of them null."""
+    offsets = pa.py_buffer(_offsets([len(text) for text in texts]))
+    return pa.StringArray.from_buffers(len(texts), offsets, pa.py_buffer(b"".join(texts)))
 
 
-def string_list_array(lists: Sequence[Sequence[str]]) -> pa.ListArray:
-    """Lists of strings, none of them null."""
+def string_list_array(lists: Sequence[Sequence[bytes]]) -> pa.ListArray:
+    """Lists of strings, given as UTF-8, none of them null."""
     offsets = pa.Array.from_buffers(
         pa.int32(), len(lists) + 1, [None, pa.py_buffer(_offsets([len(texts) for texts in lists]))]
     )

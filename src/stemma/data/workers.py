@@ -5,16 +5,26 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import dataclass
 from multiprocessing import get_context
-from typing import Final, TypeVar
+from typing import Final, Generic, TypeVar
 
 from stemma.fence import die_with_parent
 
-__all__ = ["Workers", "in_batches", "open_workers"]
+__all__ = ["Batch", "Workers", "in_batches", "open_workers"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 BYTES_PER_BATCH: Final = 1 << 18
+BYTES_UNDER_WAY: Final = 1 << 21
+
+
+@dataclass(frozen=True)
+class Batch(Generic[Item]):
+    """Items to be done together, and their bytes."""
+
+    items: list[Item]
+    size: int
 
 
 class Workers:
@@ -23,18 +33,23 @@ class Workers:
     def __init__(self, pool: ProcessPoolExecutor | None, num_processes: int) -> None:
         self._pool, self._num_processes = pool, num_processes
 
-    def map(self, function: Callable[[Item], Result], batches: Iterable[Item]) -> Iterator[Result]:
-        """The results in order; no more batches are under way than keep the processes busy, so that memory is bounded."""
-        if self._pool is None:
-            yield from map(function, batches)
-            return
-        waiting: deque[Future[Result]] = deque()
+    def map(self, function: Callable[[list[Item]], Result], batches: Iterable[Batch[Item]]) -> Iterator[Result]:
+        """The results in order.
+
+        No more batches are under way than keep the processes busy, and a very large one is alone, so that memory is bounded.
+        """
+        waiting: deque[tuple[Future[Result], int]] = deque()
         for batch in batches:
-            waiting.append(self._pool.submit(function, batch))
+            if self._pool is None:
+                yield function(batch.items)
+                continue
+            while waiting and sum(size for _, size in waiting) + batch.size > BYTES_UNDER_WAY:
+                yield waiting.popleft()[0].result()
+            waiting.append((self._pool.submit(function, batch.items), batch.size))
             if len(waiting) > self._num_processes:
-                yield waiting.popleft().result()
+                yield waiting.popleft()[0].result()
         while waiting:
-            yield waiting.popleft().result()
+            yield waiting.popleft()[0].result()
 
 
 @contextmanager
@@ -50,18 +65,18 @@ def open_workers(num_processes: int) -> Iterator[Workers]:
 
 def in_batches(
     items: Iterable[Item], size_of: Callable[[Item], int], limit: int = BYTES_PER_BATCH
-) -> Iterator[list[Item]]:
-    """Lists of items; each ends with the item that fills it."""
-    batch: list[Item] = []
+) -> Iterator[Batch[Item]]:
+    """Items in batches; each ends with the item that fills it."""
+    held: list[Item] = []
     size = 0
     for item in items:
-        batch.append(item)
+        held.append(item)
         size += size_of(item)
         if size >= limit:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
+            yield Batch(held, size)
+            held, size = [], 0
+    if held:
+        yield Batch(held, size)
 
 
 def _begin(parent: int) -> None:

@@ -1,18 +1,23 @@
 """What whole-corpus work may use: a scratch folder that goes away, and so much memory."""
 
+import ctypes
 import os
+import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from stemma.errors import SettingsError
 
-__all__ = ["Workspace", "data_threads", "memory_limit", "open_workspace"]
+__all__ = ["Workspace", "data_threads", "memory_limit", "open_workspace", "return_freed_memory"]
 
 _DEFAULT_MEMORY: Final = 256 << 20
+_KEPT_BYTES: Final = 1 << 20  # above the arrays of a step, which come again and again
+_M_TRIM_THRESHOLD: Final = -1  # of malloc.h
+_M_MMAP_THRESHOLD: Final = -3
 
 
 @dataclass(frozen=True)
@@ -40,6 +45,19 @@ def memory_limit() -> int:
 def data_threads() -> int:
     """How many threads the data path may use (`STEMMA_DATA_THREADS`): as many as there are cores, if it does not say."""
     return _positive("STEMMA_DATA_THREADS", os.cpu_count() or 1, "threads")
+
+
+def return_freed_memory() -> None:
+    """Let the C library give blocks of a MiB and more back to the system as soon as they are free.
+
+    By itself it learns from the largest block that was freed to keep blocks up to that size, so that a few long documents leave
+    a process with more memory than it works with.
+    """
+    if sys.platform == "linux":
+        library = ctypes.CDLL(None)
+        with suppress(AttributeError):  # another C library than glibc
+            for setting in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
+                library.mallopt(setting, _KEPT_BYTES)
 
 
 def _positive(variable: str, default: int, unit: str) -> int:

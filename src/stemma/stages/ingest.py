@@ -12,6 +12,7 @@ from stemma.data.input_files import InputFile
 from stemma.data.source_files import describe_file, find_source_files
 from stemma.data.sources import read_file, read_mediawiki, record_document
 from stemma.data.stories import write_stories
+from stemma.data.workspace import return_freed_memory
 from stemma.errors import InputError
 from stemma.files import MANIFEST, atomic_dir, write_json
 from stemma.progress import Progress
@@ -30,6 +31,7 @@ class _Opened:
 
 def run(params: Params, progress: Progress, *, external: Path, out: Path) -> None:
     """Read every corpus into its folder of `out`."""
+    return_freed_memory()
     with atomic_dir(out) as folder:
         for name, corpus in sorted(params.corpora.items()):
             progress.start(f"reading {name}", None, "documents")
@@ -46,7 +48,8 @@ def _ingest(corpus: Corpus, progress: Progress, external: Path, folder: Path) ->
             num_documents = num_characters = 0
             for document in opened[name].documents:
                 writer.write(document_row(document, name, source.licence), len(document.text))
-                digest.update(f"{document.key}\0{document.text}\0".encode())
+                for part in (document.key, "\0", document.text, "\0"):
+                    digest.update(part.encode())
                 num_documents += 1
                 num_characters += len(document.text)
                 progress.update(done + num_documents)

@@ -24,8 +24,8 @@ def pooled(
 ) -> tuple[dict[Split, list[CleanedDocument]], dict[str, int]]:
     folder.mkdir()
     with DocumentPool(Workspace(folder, memory), CLEANING) as pool:
-        for items in in_batches(documents.items(), size_of=lambda _: 1, limit=7):
-            pool.add(packed(*items))
+        for batch in in_batches(documents.items(), size_of=lambda _: 1, limit=7):
+            pool.add(packed(*batch.items))
         kept = {split: list(map(unpack_document, found)) for split, found in pool.documents()}
     return kept, {kind: sum(counts.values()) for kind, counts in pool.duplicates.items()}
 

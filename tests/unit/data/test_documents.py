@@ -34,8 +34,8 @@ def test_what_is_written_is_read_back_in_order(tmp_path: Path) -> None:
 
 
 def test_long_documents_end_a_row_group_early(tmp_path: Path) -> None:
-    write(tmp_path, ["x" * (3 << 20)] * 4)
-    assert [len(table) for table in read_documents(tmp_path)] == [2, 2]
+    write(tmp_path, ["x" * (size << 20) for size in (1, 3, 1, 9, 2, 2)])
+    assert [len(table) for table in read_documents(tmp_path)] == [2, 1, 1, 2]
 
 
 def test_files_are_bounded(tmp_path: Path) -> None:

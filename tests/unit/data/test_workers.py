@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from stemma.data.workers import in_batches, open_workers
+from stemma.data.workers import BYTES_UNDER_WAY, Batch, in_batches, open_workers
 
 
 def square(numbers: list[int]) -> list[int]:
@@ -19,7 +19,7 @@ def fail(numbers: list[int]) -> list[int]:
     raise ValueError(f"can't do {numbers}")
 
 
-def process_id(_: int) -> int:
+def process_id(_: list[int]) -> int:
     return os.getpid()
 
 
@@ -28,36 +28,39 @@ def test_results_come_in_the_order_of_the_batches(num_processes: int) -> None:
     with open_workers(num_processes) as workers:
         found = list(workers.map(square, in_batches(range(100), size_of=lambda _: 1, limit=7)))
         assert [number for batch in found for number in batch] == [number * number for number in range(100)]
-        assert list(workers.map(square, [[2]])) == [[4]]  # and once more
+        assert list(workers.map(square, [Batch([2], 1)])) == [[4]]  # and once more
 
 
 def test_one_process_is_this_one() -> None:
     with open_workers(1) as one, open_workers(2) as two:
-        assert set(one.map(process_id, range(5))) == {os.getpid()}
-        assert os.getpid() not in set(two.map(process_id, range(5)))
+        batches = [Batch([number], 1) for number in range(5)]
+        assert set(one.map(process_id, batches)) == {os.getpid()}
+        assert os.getpid() not in set(two.map(process_id, batches))
 
 
-def test_batches_are_read_no_faster_than_they_are_done() -> None:
+@pytest.mark.parametrize(("size", "ahead"), [(1, 2), (BYTES_UNDER_WAY, 1)])
+def test_batches_are_read_no_faster_than_they_are_done(size: int, ahead: int) -> None:
     taken = []
 
-    def batches() -> Iterator[list[int]]:
+    def batches() -> Iterator[Batch[int]]:
         for number in range(50):
             taken.append(number)
-            yield [number]
+            yield Batch([number], size)
 
     with open_workers(2) as workers:
         for done, _ in enumerate(workers.map(square, batches()), start=1):
-            assert len(taken) <= done + 2
+            assert len(taken) <= done + ahead
 
 
 @pytest.mark.parametrize("num_processes", [1, 2])
 def test_an_error_of_a_worker_is_raised_here(num_processes: int) -> None:
     with open_workers(num_processes) as workers, pytest.raises(ValueError, match="can't do"):
-        list(workers.map(fail, [[1]]))
+        list(workers.map(fail, [Batch([1], 1)]))
 
 
 def test_a_batch_ends_with_the_item_that_fills_it() -> None:
-    assert list(in_batches(["aa", "b", "cccc", "d"], size_of=len, limit=3)) == [["aa", "b"], ["cccc"], ["d"]]
+    found = list(in_batches(["aa", "b", "cccc", "d"], size_of=len, limit=3))
+    assert found == [Batch(["aa", "b"], 3), Batch(["cccc"], 4), Batch(["d"], 1)]
     assert list(in_batches([], size_of=len)) == []
 
 
