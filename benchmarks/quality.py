@@ -31,7 +31,7 @@ CHANGES: dict[str, Any] = {
     "heads": 2,
     "intermediate_size": 512,
     "max_length": 64,
-    "steps": 1000,
+    "steps": 400,
 }
 CHANGES |= {"learning_rate": 2e-3, "threads": 1}
 
