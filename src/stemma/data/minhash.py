@@ -18,7 +18,7 @@ Hashes = npt.NDArray[np.uint64]
 Signatures = npt.NDArray[np.uint32]
 
 RECALL: Final = 0.95  # of pairs that are exactly as similar as the threshold asks
-_SHINGLES_PER_STEP: Final = 4096
+_SHINGLES_PER_STEP: Final = 1024  # times 128 permutations: half a MiB
 _MULTIPLIER: Final = np.uint64(0xD6E8FEB86659FD93)
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import Final, Generic, TypeVar
 
+from stemma.data.workspace import return_freed_memory
 from stemma.fence import die_with_parent
 
 __all__ = ["Batch", "Workers", "in_batches", "open_workers"]
@@ -17,6 +18,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 BYTES_PER_BATCH: Final = 1 << 18
 BYTES_UNDER_WAY: Final = 1 << 21
+LARGE_BATCH: Final = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -43,9 +45,11 @@ class Workers:
             if self._pool is None:
                 yield function(batch.items)
                 continue
+            if batch.size > LARGE_BATCH:
+                return_freed_memory()  # of the batches before
             while waiting and sum(size for _, size in waiting) + batch.size > BYTES_UNDER_WAY:
                 yield waiting.popleft()[0].result()
-            waiting.append((self._pool.submit(function, batch.items), batch.size))
+            waiting.append((self._pool.submit(_work, function, batch), batch.size))
             if len(waiting) > self._num_processes:
                 yield waiting.popleft()[0].result()
         while waiting:
@@ -77,6 +81,13 @@ def in_batches(
             held, size = [], 0
     if held:
         yield Batch(held, size)
+
+
+def _work(function: Callable[[list[Item]], Result], batch: Batch[Item]) -> Result:
+    result = function(batch.items)
+    if batch.size > LARGE_BATCH:
+        return_freed_memory()
+    return result
 
 
 def _begin(parent: int) -> None:

@@ -12,10 +12,9 @@ from typing import Final
 
 from stemma.errors import SettingsError
 
-__all__ = ["Workspace", "data_threads", "memory_limit", "open_workspace", "return_freed_memory"]
+__all__ = ["Workspace", "data_threads", "keep_no_large_blocks", "memory_limit", "open_workspace", "return_freed_memory"]
 
 _DEFAULT_MEMORY: Final = 256 << 20
-_KEPT_BYTES: Final = 1 << 20  # above the arrays of a step, which come again and again
 _M_TRIM_THRESHOLD: Final = -1  # of malloc.h
 _M_MMAP_THRESHOLD: Final = -3
 
@@ -47,17 +46,25 @@ def data_threads() -> int:
     return _positive("STEMMA_DATA_THREADS", os.cpu_count() or 1, "threads")
 
 
-def return_freed_memory() -> None:
+def keep_no_large_blocks() -> None:
     """Let the C library give blocks of a MiB and more back to the system as soon as they are free.
 
-    By itself it learns from the largest block that was freed to keep blocks up to that size, so that a few long documents leave
-    a process with more memory than it works with.
+    By itself it learns from the largest block that was freed to keep blocks up to that size. For work on strings: arrays that
+    come again and again would be slow.
     """
+    for setting in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
+        _call_malloc("mallopt", setting, 1 << 20)
+
+
+def return_freed_memory() -> None:
+    """Give what is free back to the system, once: after a long document, the C library would keep what that took."""
+    _call_malloc("malloc_trim", 0)
+
+
+def _call_malloc(function: str, *arguments: int) -> None:
     if sys.platform == "linux":
-        library = ctypes.CDLL(None)
         with suppress(AttributeError):  # another C library than glibc
-            for setting in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
-                library.mallopt(setting, _KEPT_BYTES)
+            getattr(ctypes.CDLL(None), function)(*arguments)
 
 
 def _positive(variable: str, default: int, unit: str) -> int:

@@ -12,7 +12,7 @@ from stemma.data.cleaning import CleanedDocument, DocumentPool, PackedDocuments,
 from stemma.data.documents import RowGroupWriter, count_documents, read_documents
 from stemma.data.splits import Split
 from stemma.data.workers import Workers, in_batches, open_workers
-from stemma.data.workspace import data_threads, open_workspace, return_freed_memory
+from stemma.data.workspace import data_threads, open_workspace
 from stemma.errors import InputError
 from stemma.files import atomic_dir, write_json
 from stemma.progress import Progress
@@ -28,7 +28,6 @@ Row = tuple[str, str, bytes]  # id, source, text
 
 def run(params: Params, progress: Progress, *, corpora: Path, out: Path) -> None:
     """Clean every corpus in `corpora` into its folder of `out`."""
-    return_freed_memory()
     names = sorted(path.name for path in corpora.iterdir() if path.is_dir()) if corpora.is_dir() else []
     if not names:
         raise InputError(f"{corpora}: no corpora there; run the stage `validate`")

@@ -12,7 +12,7 @@ from stemma.data.input_files import InputFile
 from stemma.data.source_files import describe_file, find_source_files
 from stemma.data.sources import read_file, read_mediawiki, record_document
 from stemma.data.stories import write_stories
-from stemma.data.workspace import return_freed_memory
+from stemma.data.workspace import keep_no_large_blocks
 from stemma.errors import InputError
 from stemma.files import MANIFEST, atomic_dir, write_json
 from stemma.progress import Progress
@@ -31,7 +31,7 @@ class _Opened:
 
 def run(params: Params, progress: Progress, *, external: Path, out: Path) -> None:
     """Read every corpus into its folder of `out`."""
-    return_freed_memory()
+    keep_no_large_blocks()
     with atomic_dir(out) as folder:
         for name, corpus in sorted(params.corpora.items()):
             progress.start(f"reading {name}", None, "documents")
