@@ -39,10 +39,15 @@ def table() -> str:
     ]
     for _, row in sorted(read_results().items()):
         if "ratio" in row:
-            goals = (f"{row['floor']}×", f"{row['aim']}×") if row["floor"] else ("–", "–")
+            goals = (f"{row['floor']:.2g}×", f"{row['aim']:.2g}×") if row["floor"] else ("–", "–")
             lines.append(
-                f"| {row['work']} | {row['against']} | {row['ours']:,.0f} {row['unit']} | {row['theirs']:,.0f} |"
+                f"| {row['work']} | {row['against']} | {row['ours']:,.4g} {row['unit']} | {row['theirs']:,.4g} |"
                 f" **{row['ratio']:.2f}×** ({row['lowest']:.2f} – {row['highest']:.2f}) | {goals[0]} | {goals[1]} |"
+            )
+        elif "more" in row:
+            lines.append(
+                f"| {row['work']} | {row['against']} | {row['ours']:.2f} s | {row['theirs']:.2f} s |"
+                f" **+{row['more']:.2f} s** | +{row['limit']} s | – |"
             )
         elif "share" in row:
             lines.append(
