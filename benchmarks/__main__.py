@@ -27,7 +27,13 @@ def main() -> None:
             print(f"{name} ...", flush=True)
             subprocess.run([sys.executable, "-m", f"benchmarks.{name}"], check=True)
     text = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(re.sub(r"(?<=<!-- table -->\n).*?(?=\n<!-- /table -->)", lambda _: table(), text, flags=re.DOTALL))
+    page = re.sub(
+        r"<!-- table -->\n.*?<!-- /table -->",
+        lambda _: f"<!-- table -->\n{table()}\n<!-- /table -->",
+        text,
+        flags=re.DOTALL,
+    )
+    PAGE.write_text(page, encoding="utf-8")
     print(f"wrote {PAGE.relative_to(PAGE.parent.parent)}")
 
 
