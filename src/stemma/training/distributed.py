@@ -17,7 +17,6 @@ from typing import Final, TypeVar
 
 import torch
 from torch import Tensor, distributed
-from torch._C._distributed_c10d import FileStore
 
 from stemma.errors import TrainingError
 from stemma.fence import die_with_parent
@@ -88,7 +87,7 @@ def _be_member(work: Callable[[J, Team], object], job: J, rank: int, size: int, 
 
 def _join(rank: int, size: int, meeting: Path) -> Team:
     os.environ.setdefault("GLOO_SOCKET_IFNAME", _LOOPBACK)  # the members are all on this machine
-    store = FileStore(str(meeting), size)
+    store = distributed.FileStore(str(meeting), size)  # type: ignore[attr-defined] # its stub does not say so
     distributed.init_process_group("gloo", store=store, rank=rank, world_size=size, timeout=_PATIENCE)
     return Team(rank=rank, size=size)
 

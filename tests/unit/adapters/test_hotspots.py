@@ -37,7 +37,10 @@ def test_it_names_the_top_costs(project: Path) -> None:
     assert any("aten::addmm" in row for row in rows)
 
 
-@pytest.mark.parametrize(("variant", "message"), [("brt", "no variant 'brt'"), ("ngram", "does not train in steps")])
+@pytest.mark.parametrize(
+    ("variant", "message"),
+    [("brt", "no variant 'brt'"), ("ngram", "does not train in steps"), ("bert-untrained", "no training step")],
+)
 def test_what_can_not_be_profiled_is_said(project: Path, variant: str, message: str) -> None:
     with pytest.raises(SettingsError, match=message):
         describe(project, variant)

@@ -21,6 +21,7 @@ from torch import nn
 from stemma.config import Settings, Share
 from stemma.data.batches import Shuffler, pack, slice_indices
 from stemma.data.token_store import TokenStore
+from stemma.errors import SettingsError
 from stemma.families.base import Family, Pretraining
 from stemma.families.bert.data import Pairs, SentencePairs
 from stemma.families.bert.masking import Masked, Masker
@@ -37,7 +38,7 @@ from stemma.families.bert.scorer import load_scorer
 from stemma.files import write_text
 from stemma.progress import NullProgress
 from stemma.training.checkpoint import Checkpoints
-from stemma.training.distributed import Team, teamwork
+from stemma.training.distributed import ALONE, Team, teamwork
 from stemma.training.loop import Batch, Optimisation, Training, deterministic
 from stemma.training.precision import Precision
 from stemma.training.tracker import NullTracker
@@ -103,35 +104,45 @@ def pretrain(job: Pretraining[BertSettings]) -> dict[str, float]:
 
 def _train(job: Pretraining[BertSettings], team: Team) -> Training:
     """Train as one of a team of processes."""
-    settings = job.settings
-    tokenizer = read_tokenizer(job.tokenizer)
-    with deterministic(settings.threads):
-        network = build_network(settings, tokenizer, seed=job.seed)
-        checkpoints = Checkpoints(job.scratch)
-        training = Training(
-            network, _optimisation(job), checkpoints, tracker=job.tracker, progress=job.progress, team=team
-        )
-        if settings.steps:
-            examples = BertExamples(TokenStore.open(job.tokens / "train"), tokenizer, settings, job.seed)
-            job.progress.start("pretraining", settings.steps, "steps")
-            training.advance(settings.steps, examples.batch_at, pretraining_loss)
+    steps = job.settings.steps
+    with deterministic(job.settings.threads):
+        training = _begin(job, team)
+        if steps:
+            job.progress.start("pretraining", steps, "steps")
+            training.advance(steps, _examples(job).batch_at, pretraining_loss)
             training.save()
     return training
 
 
 def _steps(job: Pretraining[BertSettings]) -> Iterator[int]:
     """Training steps of one process, for those who want to know what they cost."""
-    tokenizer = read_tokenizer(job.tokenizer)
-    with deterministic(job.settings.threads):
-        network = build_network(job.settings, tokenizer, seed=job.seed)
-        training = Training(
-            network, _optimisation(job), Checkpoints(job.scratch), tracker=job.tracker, progress=job.progress
+    if not job.settings.steps:
+        raise SettingsError(
+            "steps: 0, so that there is no training step to look at; choose a variant that is pretrained"
         )
-        examples = BertExamples(TokenStore.open(job.tokens / "train"), tokenizer, job.settings, job.seed)
+    with deterministic(job.settings.threads):
+        training, examples = _begin(job, ALONE), _examples(job)
         while True:
             before = training.num_tokens
             training.advance(training.step + 1, examples.batch_at, pretraining_loss)
             yield training.num_tokens - before
+
+
+def _begin(job: Pretraining[BertSettings], team: Team) -> Training:
+    network = build_network(job.settings, read_tokenizer(job.tokenizer), seed=job.seed)
+    return Training(
+        network,
+        _optimisation(job),
+        Checkpoints(job.scratch),
+        tracker=job.tracker,
+        progress=job.progress,
+        team=team,
+    )
+
+
+def _examples(job: Pretraining[BertSettings]) -> "BertExamples":
+    store = TokenStore.open(job.tokens / "train")
+    return BertExamples(store, read_tokenizer(job.tokenizer), job.settings, job.seed)
 
 
 class BertExamples:
