@@ -266,6 +266,18 @@ def hotspots(
 
 
 @app.command()
+def explain(
+    name: Annotated[str, typer.Argument(help="a worked example; left out, their names are shown")] = "",
+) -> None:
+    """Tell one of the lectures' worked examples, step by step. Example: stemma explain chain-rule."""
+    from stemma.lessons import explain as tell
+    from stemma.lessons import lessons
+
+    for line in tell(name) if name else lessons():
+        print(line)
+
+
+@app.command()
 def export_arpa(
     model: Annotated[Path, typer.Argument(help="a pretrained n-gram model's folder")],
     out: Annotated[Path, typer.Argument(help="the ARPA file; compressed if it ends in .gz")],

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 from stemma.config import Settings
 from stemma.progress import Progress
 from stemma.protocols import Encoder, HeadKind, Scorer
+from stemma.text.vectors import WordVectors
 from stemma.training.tracker import Tracker
 
 if TYPE_CHECKING:
@@ -44,4 +45,5 @@ class Family(Generic[P]):
     )  # training steps without end, each giving its number of tokens
     load_encoder: Callable[[Path], Encoder] | None  # what tasks build on
     load_tuned: "Callable[[Path, HeadKind], nn.Module] | None"  # what `Encoder.save` wrote
-    load_scorer: Callable[[Path], Scorer] | None
+    load_scorer: Callable[[Path], Scorer] | None  # log P(sentence), for perplexity and bits per byte
+    load_vectors: Callable[[Path], WordVectors] | None  # for neighbours, analogies and similarity

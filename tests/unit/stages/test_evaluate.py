@@ -102,6 +102,7 @@ UNIFORM = Family(
     load_encoder=None,
     load_tuned=None,
     load_scorer=load_uniform,
+    load_vectors=None,
 )
 
 

@@ -290,4 +290,5 @@ FAMILY: Final = Family(
     load_encoder=load_encoder,
     load_tuned=load_tuned,
     load_scorer=load_scorer,
+    load_vectors=None,
 )

@@ -223,4 +223,5 @@ FAMILY = Family(
     load_encoder=None,
     load_tuned=None,
     load_scorer=_load_scorer,
+    load_vectors=None,
 )
