@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 
+from benchmarks.clock import Clock
 from benchmarks.corpora import fast_tokenizer, sample_sentences, tokenized_sample
 from benchmarks.harness import Comparison, compare, write_result
 from benchmarks.pretraining import SETTINGS
@@ -182,33 +183,6 @@ class Side:
         named = [LABELS[int(answer["label"].rpartition("_")[2])] for answer in answers]
         self.their_score = float(np.mean([a == b for a, b in zip(named, self.labels, strict=True)]))
         return len(texts) / elapsed
-
-
-class Clock:
-    """Times a Trainer from its first step's begin to its last one's end."""
-
-    begun = 0.0
-    ended = 0.0
-
-    @property
-    def seconds(self) -> float:
-        """What it measured."""
-        return self.ended - self.begun
-
-    def callback(self) -> Any:
-        """To hand to a Trainer."""
-        import transformers
-
-        clock = self
-
-        class Callback(transformers.TrainerCallback):
-            def on_step_begin(self, *_: Any, **__: Any) -> None:
-                clock.begun = clock.begun or time.perf_counter()
-
-            def on_step_end(self, *_: Any, **__: Any) -> None:
-                clock.ended = time.perf_counter()
-
-        return Callback()
 
 
 def bench(project: Path, shape: str) -> list[Comparison]:

@@ -16,6 +16,7 @@ import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
+from benchmarks.clock import Clock
 from benchmarks.corpora import fast_tokenizer, tokenized_sample
 from benchmarks.harness import ROUNDS, Comparison, compare, write_result
 from stemma.data.token_store import TokenStore
@@ -120,21 +121,12 @@ def their_side(project: Path, settings: BertSettings) -> Callable[[], float]:
     pairs = ready_pairs(project, settings)
     network = build_network(settings, read_tokenizer(project / "tokenizer"), seed=1)
     collator = transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=settings.mask_probability)
-    clock: dict[str, float] = {}
-
-    class Clock(transformers.TrainerCallback):
-        def on_step_begin(self, *_: Any, **__: Any) -> None:
-            clock.setdefault("begun", time.perf_counter())
-
-        def on_step_end(self, *_: Any, **__: Any) -> None:
-            clock["ended"] = time.perf_counter()
-
     data = datasets.Dataset.from_list(pairs)
 
     def run() -> float:
         torch.set_num_threads(settings.threads)
         torch.use_deterministic_algorithms(False)
-        clock.clear()
+        clock = Clock()
         with tempfile.TemporaryDirectory() as out:
             arguments = transformers.TrainingArguments(
                 out,
@@ -156,10 +148,10 @@ def their_side(project: Path, settings: BertSettings) -> Callable[[], float]:
                 return collator(rows)
 
             trainer = transformers.Trainer(
-                model=network, args=arguments, train_dataset=data, data_collator=collate, callbacks=[Clock()]
+                model=network, args=arguments, train_dataset=data, data_collator=collate, callbacks=[clock.callback()]
             )
             trainer.train()
-        return sum(seen[: STEPS + 1]) / (clock["ended"] - clock["begun"])
+        return sum(seen[: STEPS + 1]) / clock.seconds
 
     return run
 

@@ -1,14 +1,12 @@
 """Our BERT against `transformers`' own."""
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
 import torch
 import transformers
-from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
+from benchmarks.unpacking import unpacked
 from stemma.data.token_store import TokenStore
 from stemma.families.bert.family import FAMILY as BERT
 from stemma.families.bert.family import BertExamples
@@ -23,28 +21,6 @@ def trained(tmp_path_factory):
     job = toy_bert.pretraining(tmp_path_factory.mktemp("bert"), layers=2)
     metrics = BERT.pretrain(job)
     return job, metrics
-
-
-def unpacked(passes: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The examples of a packed batch as `BertForPreTraining` takes them: one a row, padded, -100 where nothing is asked."""
-    found = []
-    for tensors in passes:
-        rows, width = tensors["input_ids"].shape
-        examples = tensors.get("examples", torch.arange(rows)[:, None].expand(rows, width))
-        places = torch.arange(rows)[:, None] * width + tensors["columns"]  # of the asked columns, in all rows
-        labels, orders = torch.full((rows * width,), -100), torch.full((rows * width,), -100)
-        labels[places.flatten()[tensors["asked"]]] = tensors["labels"]
-        orders[places.flatten()[tensors["firsts"]]] = tensors["next_sentence_label"]
-        ids, types = tensors["input_ids"].flatten(), tensors["token_type_ids"].flatten()
-        for number in torch.unique(examples):
-            own = (examples.flatten() == number).nonzero().flatten()
-            if number >= 0:
-                torch.testing.assert_close(tensors["position_ids"].flatten()[own], torch.arange(len(own)))
-                found.append((ids[own], types[own], labels[own], orders[own[0]]))
-    columns = [pad_sequence([row[part] for row in found], True, fill) for part, fill in ((0, 0), (1, 0), (2, -100))]
-    inside = pad_sequence([torch.ones(len(row[0])) for row in found], True, 0)
-    names = ("input_ids", "token_type_ids", "labels", "attention_mask", "next_sentence_label")
-    return dict(zip(names, [*columns, inside, torch.stack([row[3] for row in found])], strict=True))
 
 
 @pytest.mark.parametrize("tokens_per_pass", [10_000, 64], ids=["one pass", "many passes"])
