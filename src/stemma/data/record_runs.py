@@ -60,10 +60,15 @@ class Run:
         self._block: Columns = ()
 
     def fill(self, count: int) -> bool:
-        """Make sure that there are records to take; false when the run is at its end."""
-        if not self._block or not len(self._block[0]):
-            now, self._left = self._left[:count], self._left[count:]
-            self._block = self._spool.read(now.start, len(now))
+        """Read on until there are so many records to take; false when the run is at its end.
+
+        All runs are full at each step of a merge, so that a step merges nearly all that is in memory.
+        """
+        missing = count - len(self._block[0]) if self._block else count
+        if missing and self._left:
+            now, self._left = self._left[:missing], self._left[missing:]
+            read = self._spool.read(now.start, len(now))
+            self._block = tuple(map(np.concatenate, zip(self._block, read, strict=True))) if self._block else read
         return len(self._block[0]) > 0
 
     def bound(self, num_keys: int) -> tuple[int, ...] | None:

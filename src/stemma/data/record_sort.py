@@ -17,7 +17,8 @@ from stemma.data.record_runs import MIN_RECORDS, Array, Columns, Run, Spool, mer
 __all__ = ["Columns", "RecordSorter", "sort_order"]
 
 _WORD = 64
-_MERGED_AT_ONCE = 16
+_RECORDS_OF_A_RUN = 1024  # that are in memory while runs are merged: with fewer, a step costs more than its records
+_LEAST_MERGED = 16
 
 
 class RecordSorter:
@@ -39,11 +40,12 @@ class RecordSorter:
     ) -> None:
         assert not (tally and values)
         folder.mkdir(parents=True, exist_ok=True)
-        self._folder, self._widths, self._tally, self._memory = folder, tuple(widths), tally, memory
+        self._folder, self._widths, self._tally = folder, tuple(widths), tally
         self._added = [np.dtype(np.uint64)] * len(widths) + [np.dtype(value) for value in values]
         self._kept = [*self._added, np.dtype(np.uint64)] if tally else self._added
         self._threads = threads
         self._capacity = max(MIN_RECORDS, memory // self._record_bytes())
+        self._merged_at_once = max(_LEAST_MERGED, self._capacity // (2 * _RECORDS_OF_A_RUN))
         self._buffer: Columns = ()
         self._filled = 0
         self._spool: Spool | None = None
@@ -73,7 +75,7 @@ class RecordSorter:
                 self._close_chunk()
             self._buffer = ()
             runs = self._runs
-            while len(runs) > _MERGED_AT_ONCE:
+            while len(runs) > self._merged_at_once:
                 runs = self._merge_some(runs)
             yield from self._merge(self._spool, runs)
         finally:
@@ -102,15 +104,15 @@ class RecordSorter:
         before, self._spool = self._spool, Spool(self._folder, self._kept)
         assert before is not None
         merged = []
-        for first in range(0, len(runs), _MERGED_AT_ONCE):
-            places = [self._spool.append(block) for block in self._merge(before, runs[first : first + _MERGED_AT_ONCE])]
+        for first in range(0, len(runs), self._merged_at_once):
+            together = runs[first : first + self._merged_at_once]
+            places = [self._spool.append(block) for block in self._merge(before, together)]
             merged.append(range(places[0].start, places[-1].stop))
         before.close()
         return merged
 
     def _merge(self, spool: Spool, runs: Sequence[range]) -> Iterator[Columns]:
-        capacity = self._memory // (2 * self._record_bytes())
-        for block in merge_runs([Run(spool, run) for run in runs], capacity, len(self._widths)):
+        for block in merge_runs([Run(spool, run) for run in runs], self._capacity // 2, len(self._widths)):
             yield self._in_order(block)
 
     def _in_order(self, records: Columns) -> Columns:

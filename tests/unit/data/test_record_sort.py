@@ -78,3 +78,13 @@ def test_order_is_the_stable_order_of_the_rows(rows: list[tuple[int, int]], repe
     second = np.array([row[1] for row in rows], np.uint64)
     expected = sorted(range(len(rows)), key=lambda index: rows[index])
     assert sort_order((first, second), (64, 20)).tolist() == expected
+
+
+def test_a_step_of_a_merge_takes_nearly_all_that_is_in_memory(tmp_path: Path) -> None:
+    """Many runs at once are merged in few steps: the time grows with the records alone."""
+    keys = np.random.default_rng(3).integers(0, 1 << 60, 400_000, np.uint64)
+    sorter = RecordSorter(tmp_path / "s", widths=(60,), memory=64 * 10_000)
+    sorter.add(keys)
+    sizes = [len(block) for (block,) in sorter.blocks()]
+    assert sum(sizes) == len(keys)
+    assert len(sizes) <= 1.5 * len(keys) / max(sizes)

@@ -1,5 +1,7 @@
 """Padding, windows and packing, on sentences short enough to write out."""
 
+from pathlib import Path
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -65,3 +67,19 @@ def test_packed_rows_compare_as_their_ids(length, largest, data):
     assert [column.tolist() for column in packing.unpack(columns)] == [column.tolist() for column in digits]
     for column, width in zip(columns, packing.widths, strict=True):
         assert int(column.max()).bit_length() <= width <= 64
+
+
+def test_cutting_a_mapped_block_gives_its_pages_back(tmp_path):
+    """What a process has mapped of a file counts as its memory."""
+    path, length = tmp_path / "ids.npy", 1 << 24
+    np.save(path, np.full(length, 7, np.uint16))
+    ids = np.load(path, mmap_mode="r")
+    for piece, _ in cut([(ids, np.arange(0, length + 1, 16))], length // 16):
+        assert (piece == 7).all()
+        assert 0 < _resident_kilobytes(path) < length * 2 / 2 / 1024
+    assert _resident_kilobytes(path) == 0
+
+
+def _resident_kilobytes(path):
+    maps = Path("/proc/self/smaps").read_text().split(str(path))[1]
+    return int(maps.split("Rss:")[1].split()[0])

@@ -4,6 +4,7 @@ A sentence is read as `<s> w1 … wn </s>`, with one `<s>` and nothing before it
 tokens before it, as far as the sentence goes.
 """
 
+import mmap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -115,7 +116,10 @@ def windows(padded: Ids, starts: npt.NDArray[np.int64], order: int, nothing: int
 
 
 def cut(blocks: Iterable[SentenceBlock], max_tokens: int) -> Iterator[SentenceBlock]:
-    """Cut blocks at sentence ends, so that none has many more tokens than asked for."""
+    """Cut blocks at sentence ends, so that none has many more tokens than asked for.
+
+    Of a block that is memory-mapped, what was read is given back: it would count as memory until all of it was read.
+    """
     for ids, offsets in blocks:
         first = 0
         while first < len(offsets) - 1:
@@ -123,3 +127,6 @@ def cut(blocks: Iterable[SentenceBlock], max_tokens: int) -> Iterator[SentenceBl
             last = min(max(last, first + 1), len(offsets) - 1, first + max_tokens)
             yield ids[offsets[first] : offsets[last]], offsets[first : last + 1]
             first = last
+            for array in (ids, offsets):
+                if isinstance(array.base, mmap.mmap):
+                    array.base.madvise(mmap.MADV_DONTNEED)
