@@ -57,7 +57,7 @@ def our_side(project: Path, model: dict[str, Any]) -> Callable[[], float]:
         blocks = ((shard.ids, shard.sentences) for shard in store.shards())
         memory = memory_limit()
         counts = count_ngrams(blocks, symbols, ORDER, out / "counts", memory=memory, threads=THREADS)
-        smoothing, details = choose_smoothing(SETTINGS, counts, memory)
+        smoothing, details = choose_smoothing(SETTINGS, counts)
         estimates = estimate(counts, smoothing, memory=memory, threads=THREADS)
         save_model(out, counts, estimates, backs_off=smoothing.backs_off, details=details)
         elapsed = time.perf_counter() - begun

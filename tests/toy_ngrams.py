@@ -51,7 +51,7 @@ def block(sentences: Iterable[Sequence[int]]) -> SentenceBlock:
 def model_of(sentences: Iterable[Sequence[int]], num_words: int, asked: NgramSettings, folder: Path) -> NgramModel:
     """A model of sentences of ids."""
     counts = count_ngrams([block(sentences)], symbols(num_words), asked.order, folder / "counts", memory=1 << 20)
-    smoothing, details = choose_smoothing(asked, counts, 1 << 20)
+    smoothing, details = choose_smoothing(asked, counts)
     estimates = estimate(counts, smoothing, memory=1 << 20)
     folder.mkdir(parents=True, exist_ok=True)
     save_model(folder, counts, estimates, backs_off=smoothing.backs_off, details=details)

@@ -1,8 +1,6 @@
-"""N-gram models against a hand-worked example, the formulas written out over dictionaries, KenLM, and a published figure."""
+"""N-gram models against a hand-worked example, the formulas written out over dictionaries, and KenLM."""
 
-import gzip
 import math
-import os
 from collections import Counter
 from itertools import product
 from pathlib import Path
@@ -225,36 +223,6 @@ def test_kenlm_reads_the_same_probabilities(
     ours = [scorer.model.distribution(ids[:place])[number] for place, number in enumerate(ids)]
     if smoothing in ("interpolated", "kneser-ney"):  # add-k uses shorter contexts only where a sentence begins
         assert ours == pytest.approx(theirs, rel=1e-5)
-
-
-# --- by a published figure -------------------------------------------------------------------------------------------
-@pytest.fixture(scope="module")
-def penn_treebank(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path, list[str]]:
-    """A tokenizer, token stores with the test split for validation, and the test split."""
-    folder = Path(os.environ.get("STEMMA_DATA") or Path(__file__).parents[3] / "shared" / "data") / "ptb"
-    if not folder.is_dir():
-        pytest.skip("needs Penn Treebank (ptb.train.txt.gz, ptb.test.txt.gz) in the folder that STEMMA_DATA names")
-    texts = [gzip.decompress((folder / f"ptb.{split}.txt.gz").read_bytes()).decode() for split in ("train", "test")]
-    train, test = (text.splitlines() for text in texts)
-    words = sorted(set(texts[0].split()) - {"<unk>"})
-    return *save_corpus(tmp_path_factory.mktemp("ptb"), words, train, test), test
-
-
-@pytest.mark.shared_data
-@pytest.mark.parametrize(("order", "perplexity"), [(3, 148.28), (5, 141.19)])
-def test_penn_treebank(
-    tmp_path: Path, penn_treebank: tuple[Path, Path, list[str]], order: int, perplexity: float
-) -> None:
-    """Mikolov's thesis (2012), table 4.1, has 148.3 and 141.2; the unknown word is a word, `</s>` is predicted too."""
-    tokens, tokenizer, test = penn_treebank
-
-    metrics = pretrain(tokens, tokenizer, settings("kneser-ney", order), tmp_path / "model")
-
-    assert metrics["vocabulary_size"] == 10_000
-    assert metrics["validation_perplexity"] == pytest.approx(perplexity, abs=0.01)
-    scores = _load(tmp_path / "model").score(test)
-    assert scores.num_predictions.sum() == 82_430
-    assert math.exp(scores.nats.sum() / 82_430) == pytest.approx(perplexity, abs=0.01)
 
 
 def _load(folder: Path) -> NgramScorer:

@@ -119,7 +119,7 @@ class RecordSorter:
         if self._tally and len(records) == 1:  # bare keys of one column: the fastest sort there is
             return _tally_sorted((np.sort(records[0]),), None)
         order = sort_order(records[: len(self._widths)], self._widths)
-        records = tuple(column[order] for column in records)
+        records = tuple(column.take(order) for column in records)
         if not self._tally:
             return records
         keys = records[: len(self._widths)]
@@ -137,11 +137,10 @@ def sort_order(keys: Columns, widths: Sequence[int]) -> npt.NDArray[np.int64]:
     packed above the row's position and below the rank that the bits before gave it, and the packed numbers are sorted.
     """
     size = len(keys[0])
-    position_bits = (size - 1).bit_length()
     order = np.arange(size)
     if size < 2:
         return order
-    positions = np.arange(size, dtype=np.uint64)
+    position_bits = (size - 1).bit_length()
     ranks: npt.NDArray[np.uint64] | None = None
     for key, width in zip(keys, widths, strict=True):
         left = width
@@ -149,11 +148,12 @@ def sort_order(keys: Columns, widths: Sequence[int]) -> npt.NDArray[np.int64]:
             rank_bits = 0 if ranks is None else int(ranks[-1]).bit_length()
             taken = min(left, _WORD - position_bits - rank_bits)
             left -= taken
-            packed = ((key if ranks is None else key[order]) >> np.uint64(left)) & np.uint64((1 << taken) - 1)
+            packed = ((key if ranks is None else key.take(order)) >> np.uint64(left)) & np.uint64((1 << taken) - 1)
             if ranks is not None and rank_bits:
                 packed |= ranks << np.uint64(taken)
-            packed = np.sort((packed << np.uint64(position_bits)) | positions)
-            order = order[(packed & np.uint64((1 << position_bits) - 1)).astype(np.int64)]
+            packed = (packed << np.uint64(position_bits)) | order.view(np.uint64)
+            packed.sort()
+            order = (packed & np.uint64((1 << position_bits) - 1)).view(np.int64)
             packed >>= np.uint64(position_bits)
             ranks = np.zeros(size, np.uint64)
             np.cumsum(packed[1:] != packed[:-1], out=ranks[1:])

@@ -32,14 +32,15 @@ def listed(counts: NgramCounts) -> dict[Ngram, tuple[int, int]]:
         (i,): (int(counts.unigrams[i]), int(counts.left[i])) for i in np.flatnonzero(counts.unigrams).tolist()
     }
     shorter: list[Ngram] = [(number,) for number in range(size)]
-    for level in counts.levels:
-        keys = level.column("keys").tolist()
+    for level, endings in zip(counts.levels, counts.endings, strict=True):
+        keys = level.keys(0, level.size).tolist()
         assert keys == sorted(set(keys)), "keys can be searched"
         ngrams = [(key % size, *shorter[key // size]) for key in keys]
-        numbers = zip(level.column("counts").tolist(), level.column("left").tolist(), strict=True)
+        numbers = zip(level.counts(0, level.size).tolist(), level.left(0, level.size).tolist(), strict=True)
         result.update(zip(ngrams, numbers, strict=True))
-        ending = [place for place, ngram in enumerate(ngrams) if ngram[-1] == 6]
-        assert ending == list(range(level.first_ending, level.first_ending + level.num_ending))
+        assert list(endings) == [place for place, ngram in enumerate(ngrams) if ngram[-1] == 6]
+        words = level.packing.unpack(level.contexts(0, level.size))
+        assert [tuple(row) for row in np.stack(words[::-1], axis=1).tolist()] == [ngram[:-1] for ngram in ngrams]
         shorter = ngrams
     return result
 
@@ -85,10 +86,10 @@ def test_ids_of_a_large_vocabulary_take_more_words_a_key(tmp_path: Path) -> None
     counts = count_ngrams([(ids, offsets)], large, 5, tmp_path / "c", memory=1 << 20)
     last = (7, large.size - 1, 9)
     level = counts.levels[2]
-    assert [len(level.packing.widths) for level in counts.levels] == [1, 2, 2, 3]
+    assert [len(level.packing.widths) for level in counts.levels] == [1, 1, 2, 2]
     expected = counted([[7, large.size - 1, 9], [7, large.size - 1, 9, 8]], 5)
     assert [level.size for level in counts.levels] == [sum(len(n) == k for n in expected) for k in range(2, 6)]
-    assert sorted(level.column("counts").tolist()) == sorted(c for n, c in expected.items() if len(n) == 4)
+    assert sorted(level.counts(0, level.size).tolist()) == sorted(c for n, c in expected.items() if len(n) == 4)
     assert expected[(5, *last)] == 2
 
 

@@ -66,7 +66,7 @@ def test_memory_and_threads_leave_no_trace(tmp_path: Path, smoothing: str) -> No
     for number, (memory, threads) in enumerate([(1 << 26, 1), (30_000, 1), (100_000, 3)]):
         folder = tmp_path / str(number)
         counts = count_ngrams([block(sentences)], symbols(900), 4, folder / "c", memory=1 << 20)
-        chosen, _ = choose_smoothing(asked, counts, memory)
+        chosen, _ = choose_smoothing(asked, counts)
         estimates = estimate(counts, chosen, memory=memory, threads=threads)
         (folder / "model").mkdir()
         save_model(folder / "model", counts, estimates, backs_off=chosen.backs_off, details={})

@@ -1,56 +1,27 @@
 """N-gram counts of a corpus that is larger than memory.
 
 The windows of all tokens (see `windows`), packed into 64-bit words with the *last* token first, are sorted and
-tallied outside memory. In that order all n-grams that end alike lie together, so one pass gives the counts of every
-order, and for each n-gram its suffix and the number of different words that were seen before it.
-
-So the n-grams of order k are numbered by their place in suffix order; the number is an n-gram's *node*. A unigram's node
-is its token's id. A longer n-gram is found by the node of its suffix (itself without its first word) and its first word.
+tallied outside memory. In that order all n-grams that end alike lie together, so one pass gives the n-grams of every
+order, and for each its suffix, how often it was seen, and how many different words were seen before it (see `levels`).
 """
 
 import shutil
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
-from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
 from stemma.data.record_sort import Columns, RecordSorter
+from stemma.families.ngram.levels import ROWS, Level, LevelRows, LevelWriter, cut_rows
 from stemma.families.ngram.windows import Flags, Ids, Packing, SentenceBlock, Symbols, cut, pad, windows
 
-__all__ = ["Level", "NgramCounts", "count_ngrams"]
+__all__ = ["NgramCounts", "count_ngrams"]
 
 _SORT_SHARE = 0.6  # of the memory; the rest is for the windows of a block and the pass over the merged ones
-
-
-@dataclass(frozen=True, kw_only=True)
-class Level:
-    """All n-grams of one order, in suffix order, on disk: a file a column."""
-
-    order: int
-    size: int
-    num_ending: int  # how many of them end in </s>
-    first_ending: int  # the first of those; they lie side by side
-    folder: Path
-    packing: Packing
-
-    def column(self, name: str) -> npt.NDArray[Any]:
-        """A column, memory-mapped: `keys` (suffix node × vocabulary size + first word), `counts`, `left` or `words.<n>`."""
-        if not self.size:
-            return np.empty(0, np.uint64)
-        return np.memmap(self.folder / name, np.uint64, "r")
-
-    def rows(self, block: int) -> Iterator[tuple[int, Columns, npt.NDArray[np.uint64], npt.NDArray[np.uint64]]]:
-        """For each block of n-grams: the first node, their words (last word first, packed), counts, numbers of left words."""
-        names = [f"words.{index}" for index in range(len(self.packing.widths))]
-        for start in range(0, self.size, block):
-            columns = [
-                np.fromfile(self.folder / name, np.uint64, block, offset=8 * start)
-                for name in (*names, "counts", "left")
-            ]
-            yield start, tuple(columns[:-2]), columns[-2], columns[-1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -61,6 +32,7 @@ class NgramCounts:
     unigrams: npt.NDArray[np.uint64]  # (vocabulary,): how often each token was seen; `<s>` once a sentence
     left: npt.NDArray[np.uint64]  # (vocabulary,): how many different tokens were seen before each
     levels: tuple[Level, ...]  # orders 2 and up
+    endings: tuple[range, ...]  # for each of them, the nodes of those that end in </s>: they lie side by side
 
     @property
     def order(self) -> int:
@@ -77,122 +49,93 @@ def count_ngrams(
     sorter = RecordSorter(
         scratch / "runs", widths=packing.widths, tally=True, memory=int(memory * _SORT_SHARE), threads=threads
     )
-    for ids, offsets in cut(blocks, max(1, memory // (64 * (order + 4)))):
+    piece = max(1, min(ROWS, memory // (64 * threads * (order + 4))))
+    for ids, offsets in cut(blocks, piece):
         padded, starts = pad(symbols.readable(ids), offsets, symbols)
         sorter.add(*packing.pack(windows(padded, starts, order, symbols.size)))
-    builder = _Builder(symbols, order, scratch, packing)
-    piece = max(1, memory // (64 * (order + 4)))
-    for columns in sorter.blocks():
-        for start in range(0, len(columns[0]), piece):
-            builder.add(tuple(column[start : start + piece] for column in columns))
-    return builder.finish()
+    return _Builder(symbols, packing, scratch).build(cut_rows(sorter.blocks(), piece), threads)
 
 
 class _Builder:
-    """Turns distinct windows in suffix order, which come in blocks, into the levels of all orders."""
+    """Turns distinct windows in suffix order into the levels of all orders."""
 
-    def __init__(self, symbols: Symbols, order: int, folder: Path, packing: Packing) -> None:
-        self._symbols, self._order, self._packing = symbols, order, packing
-        self._writers = [_LevelWriter(length, symbols, folder / f"level-{length}") for length in range(1, order + 1)]
-        self._last: list[int] | None = None  # the window before this block
+    def __init__(self, symbols: Symbols, packing: Packing, folder: Path) -> None:
+        self._symbols, self._packing = symbols, packing
+        self._writers = [
+            LevelWriter(length, symbols, folder / f"level-{length}") for length in range(1, packing.length + 1)
+        ]
 
-    def add(self, columns: Columns) -> None:
-        """Take the next block: packed windows, and how often each was seen."""
-        digits = self._packing.unpack(columns[:-1])
-        is_new = np.zeros(len(digits[0]), bool)
-        firsts: list[Flags] = []  # for each order: where a new n-gram begins
-        present: list[Flags] = []  # for each order: where the window is that long
-        for index, digit in enumerate(digits):
-            is_new[1:] |= digit[1:] != digit[:-1]
-            is_new[0] |= self._last is None or int(digit[0]) != self._last[index]
-            present.append(digit != self._symbols.size)
-            firsts.append(is_new & present[-1])
-        self._last = [int(digit[-1]) for digit in digits]
-        suffixes = np.zeros(len(is_new), np.int64)
-        for index, writer in enumerate(self._writers):
-            longer = firsts[index + 1] if index + 1 < self._order else None
-            suffixes = writer.add(digits[: index + 1], suffixes, firsts[index], present[index], columns[-1], longer)
+    def build(self, blocks: Iterable[Columns], threads: int) -> NgramCounts:
+        """Find the n-grams of some blocks at a time, and write them in order."""
+        work = _with_row_before(blocks)
+        with ThreadPoolExecutor(threads) as pool:
+            while some := list(islice(work, threads)):
+                for levels in pool.map(lambda block: _find_ngrams(*block, self._packing), some):
+                    self._write(levels)
+        return self._finish()
 
-    def finish(self) -> NgramCounts:
-        """Close the files."""
-        levels = [writer.finish() for writer in self._writers]
-        unigrams, left = (np.zeros(self._symbols.size, np.uint64) for _ in range(2))
-        ids = levels[0].column("keys")
-        unigrams[ids] = levels[0].column("counts")
-        left[ids] = levels[0].column("left")
-        return NgramCounts(symbols=self._symbols, unigrams=unigrams, left=left, levels=tuple(levels[1:]))
+    def _write(self, found: list[LevelRows]) -> None:
+        # an id needs no shift, and the longest n-grams have their counts for children
+        before = [0, 0, *(writer.size for writer in self._writers[1:]), self._writers[-1].num_tokens]
+        for index, (writer, rows) in enumerate(zip(self._writers, found, strict=True)):
+            writer.add(rows, suffixes=before[index], children=before[index + 2])
 
-
-class _LevelWriter:
-    """Writes the n-grams of one order. The last one is kept back: the next block may hold more of its windows."""
-
-    def __init__(self, order: int, symbols: Symbols, folder: Path) -> None:
-        folder.mkdir(parents=True)
-        self._order, self._symbols, self._folder = order, symbols, folder
-        self._packing = Packing(order, symbols.size)
-        names = ["keys", "counts", "left", *(f"words.{index}" for index in range(len(self._packing.widths)))]
-        self._files: list[BinaryIO] = [(folder / name).open("wb") for name in names]
-        self._open_row: Columns = ()
-        self._size = self._num_ending = self._first_ending = 0
-
-    def add(
-        self,
-        digits: list[Ids],
-        suffixes: Ids,
-        firsts: Flags,
-        present: Flags,
-        counts: npt.NDArray[np.uint64],
-        longer: Flags | None,
-    ) -> Ids:
-        """Take a block of windows; return the node of each window's n-gram of this order."""
-        nodes = digits[0] if self._order == 1 else self._size - 1 + np.cumsum(firsts)
-        starts = np.flatnonzero(firsts[present])
-        sums = [self._sum(counts[present], starts)]
-        sums.append(self._sum(longer[present].astype(np.uint64), starts) if longer is not None else sums[0])
-        if self._open_row:
-            for column, (carried, _) in zip(self._open_row[1:3], sums, strict=True):
-                column += carried
-        if len(starts):
-            keys = suffixes[firsts] * self._symbols.size + digits[-1][firsts]
-            words = self._packing.pack([digit[firsts] for digit in digits])
-            self._note_endings(digits[0][firsts])
-            self._write((keys.astype(np.uint64), sums[0][1], sums[1][1], *words))
-        return nodes
-
-    def finish(self) -> Level:
-        """Write the last n-gram."""
-        for file, column in zip(self._files, self._open_row, strict=False):
-            column.tofile(file)
-        for file in self._files:
-            file.close()
-        return Level(
-            order=self._order,
-            size=self._size,
-            num_ending=self._num_ending,
-            first_ending=self._first_ending,
-            folder=self._folder,
-            packing=self._packing,
+    def _finish(self) -> NgramCounts:
+        sizes = [*(writer.size for writer in self._writers[1:]), self._writers[-1].num_tokens]
+        first, *levels = (writer.finish(size) for writer, size in zip(self._writers, sizes, strict=True))
+        unigrams, left = np.zeros((2, self._symbols.size), np.uint64)
+        ids = first.keys(0, first.size)
+        unigrams[ids] = first.counts(0, first.size)
+        left[ids] = first.left(0, first.size)
+        nodes = ids.searchsorted([self._symbols.end, self._symbols.end + 1])
+        endings = []
+        for level in (first, *levels)[:-1]:
+            nodes = [level.first_child(node) for node in nodes]
+            endings.append(range(*nodes))
+        return NgramCounts(
+            symbols=self._symbols, unigrams=unigrams, left=left, levels=tuple(levels), endings=tuple(endings)
         )
 
-    @staticmethod
-    def _sum(
-        addends: npt.NDArray[np.uint64], starts: npt.NDArray[np.int64]
-    ) -> tuple[np.uint64, npt.NDArray[np.uint64]]:
-        """What belongs to the n-gram that was open before this block, and the sums of those that begin in it."""
-        if not len(starts):
-            return addends.sum(dtype=np.uint64), np.empty(0, np.uint64)
-        return addends[: starts[0]].sum(dtype=np.uint64), np.add.reduceat(addends, starts)
 
-    def _note_endings(self, last_words: Ids) -> None:
-        endings = np.flatnonzero(last_words == self._symbols.end)
-        if len(endings) and not self._num_ending:
-            self._first_ending = self._size + int(endings[0])
-        self._num_ending += len(endings)
+def _with_row_before(blocks: Iterable[Columns]) -> Iterator[tuple[Columns, Columns]]:
+    """The row before each block (none before the first), and the block."""
+    before: Columns = ()
+    for columns in blocks:
+        yield before, columns
+        before = tuple(column[-1:] for column in columns)
 
-    def _write(self, rows: Columns) -> None:
-        for file, held, column in zip(self._files, self._open_row or rows, rows, strict=True):
-            if self._open_row:
-                held.tofile(file)
-            column[:-1].tofile(file)
-        self._open_row = tuple(column[-1:].copy() for column in rows)
-        self._size += len(rows[0])
+
+def _find_ngrams(before: Columns, columns: Columns, packing: Packing) -> list[LevelRows]:
+    """For each order the n-grams that begin in a block of windows."""
+    digits, counts = packing.unpack(columns[:-1]), columns[-1].view(np.int64)
+    present = [digit != packing.largest for digit in digits]
+    firsts = [new & there for new, there in zip(_is_new(before, digits, packing), present, strict=True)]
+    so_far = [np.cumsum(first) for first in firsts]
+    contexts = Packing(packing.length - 1, packing.largest)
+    packed = contexts.pack(digits[1:])
+    found = []
+    for index, first in enumerate(firsts):
+        at = np.flatnonzero(first)
+        seen = np.cumsum(counts * present[index])
+        seen_before = seen.take(at) - counts.take(at)
+        is_longest = index + 1 == len(firsts)
+        suffixes = 0 if index == 0 else digits[0].take(at) if index == 1 else so_far[index - 1].take(at) - 1
+        rows = LevelRows(
+            keys=suffixes * packing.largest + digits[index].take(at),
+            seen=seen_before,
+            children=seen_before if is_longest else so_far[index + 1].take(at) - firsts[index + 1].take(at),
+            contexts=contexts.begin(tuple(column.take(at) for column in packed), index),
+            num_tokens=int(seen[-1]),
+        )
+        found.append(rows)
+    return found
+
+
+def _is_new(before: Columns, digits: list[Ids], packing: Packing) -> Iterator[Flags]:
+    """For each order, whether a window's n-gram (or the lack of one) differs from that of the window before."""
+    last = packing.unpack(before[:-1]) if before else None
+    flags = np.zeros(len(digits[0]), bool)
+    for index, digit in enumerate(digits):
+        flags[1:] |= digit[1:] != digit[:-1]
+        flags[0] |= last is None or digit[0] != last[index][0]
+        yield flags

@@ -4,7 +4,8 @@ An order is sorted by context for the totals, then back into suffix order, where
 which the next lower order has just got, passes by in step.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,9 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from stemma.data.record_sort import Columns, RecordSorter
-from stemma.families.ngram.counts import Level, NgramCounts
+from stemma.families.ngram.counts import NgramCounts
+from stemma.families.ngram.levels import ROWS, Level, cut_rows
 from stemma.families.ngram.smoothing import Contexts, Counts, Floats, Smoothing, count_counts
-from stemma.families.ngram.windows import Ids, Symbols
+from stemma.families.ngram.windows import Ids
 from stemma.progress import NullProgress, Progress
 
 __all__ = ["Estimates", "count_of_counts", "estimate"]
@@ -38,50 +40,51 @@ def estimate(
     threads: int = 1,
     progress: Progress | None = None,
 ) -> Estimates:
-    """Estimate every order."""
+    """Estimate every order: shares and backoffs of several at once, then probabilities from the lowest order up."""
     progress = progress or NullProgress()
     progress.start("smoothing", counts.order, "orders")
+    jobs = [_LevelJob(counts, level, smoothing, memory // threads) for level in counts.levels]
     unigrams = _estimate_unigrams(counts, smoothing)
-    unigram_backoffs = np.full(counts.symbols.size, float(smoothing.backs_off))  # of words that were never a context
     probabilities: list[Path] = []
-    backoffs: list[Path] = []
-    for level in counts.levels:
-        job = _LevelJob(level, counts.symbols, smoothing.continuation and level.order < counts.order, memory, threads)
-        in_node_order = job.weigh(smoothing)
-        if level.order == 2:
-            ids, values = job.unigram_backoffs()
-            unigram_backoffs[ids] = values
-        else:
-            backoffs.append(job.backoff_path)
-        probabilities.append(job.interpolate(in_node_order, probabilities[-1] if probabilities else unigrams))
-        progress.update(level.order)
+    with ThreadPoolExecutor(threads) as pool:
+        for job, _ in zip(jobs, pool.map(_LevelJob.weigh, jobs), strict=True):
+            probabilities.append(job.interpolate(probabilities[-1] if probabilities else unigrams))
+            progress.update(job.level.order)
     return Estimates(
         unigrams=unigrams,
-        unigram_backoffs=unigram_backoffs,
+        unigram_backoffs=_unigram_backoffs(counts, smoothing, jobs[0].backoff_path if jobs else None),
         probabilities=tuple(probabilities),
-        backoffs=tuple(backoffs),
+        backoffs=tuple(job.backoff_path for job in jobs[1:]),
     )
 
 
-def count_of_counts(counts: NgramCounts, *, memory: int) -> list[list[int]]:
+def count_of_counts(counts: NgramCounts) -> list[list[int]]:
     """For each order, how many n-grams have the (continuation) count 1, 2, 3 and 4."""
     unigrams = _unigram_counts(counts, continuation=True)
     result = [count_counts(unigrams).tolist()]
     for level in counts.levels:
-        total = np.zeros(4, np.int64)
-        for _, _, weights in _weighted_rows(level, counts.symbols, level.order < counts.order, memory):
-            total += count_counts(weights)
-        result.append(total.tolist())
+        weights = (weights for _, _, weights in _weighted_rows(level, counts, continuation=True))
+        result.append(sum(map(count_counts, weights), np.zeros(4, np.int64)).tolist())
     return result
 
 
 def _estimate_unigrams(counts: NgramCounts, smoothing: Smoothing) -> Floats:
     weights = _unigram_counts(counts, continuation=smoothing.continuation)
     everything = np.zeros(1, np.int64)
-    contexts = _summarise(weights, everything, np.zeros(1, bool))
+    contexts = _summarise(weights[weights > 0], everything, np.zeros(1, bool))
     shares, backoffs = smoothing.weigh(1, weights, contexts, np.zeros(len(weights), np.int64))
     events = counts.symbols.events
     return np.asarray(shares + backoffs[0] * events / events.sum())
+
+
+def _unigram_backoffs(counts: NgramCounts, smoothing: Smoothing, path: Path | None) -> Floats:
+    """By id: what was seen is a context, but `</s>`, after which nothing comes."""
+    backoffs = np.full(counts.symbols.size, float(smoothing.backs_off))
+    is_context = counts.unigrams > 0
+    is_context[counts.symbols.end] = False
+    if path is not None:
+        backoffs[is_context] = np.fromfile(path)
+    return backoffs
 
 
 def _unigram_counts(counts: NgramCounts, *, continuation: bool) -> Counts:
@@ -90,114 +93,94 @@ def _unigram_counts(counts: NgramCounts, *, continuation: bool) -> Counts:
     return np.where(counts.symbols.events, weights, np.uint64(0))
 
 
-def _weighted_rows(
-    level: Level, symbols: Symbols, continuation: bool, memory: int
-) -> Iterator[tuple[int, list[Ids], Counts]]:
-    """Blocks of a level: the first node, the words (last one first), and what stands for counts in its estimates."""
-    for first, words, counts, left in level.rows(_block_size(level, memory)):
-        digits = level.packing.unpack(words)
-        # nothing can stand before <s>, so an n-gram that begins with it keeps its count
-        yield first, digits, np.where(digits[-1] == symbols.begin, counts, left) if continuation else counts
-
-
-def _block_size(level: Level, memory: int) -> int:
-    return max(1, memory // (32 * (level.order + 8)))
+def _weighted_rows(level: Level, counts: NgramCounts, *, continuation: bool) -> Iterator[tuple[Ids, Columns, Counts]]:
+    """Blocks of a level: the nodes, the contexts, and what stands for counts in its estimates."""
+    for start, stop in level.spans(ROWS):
+        contexts, weights = level.contexts(start, stop), level.counts(start, stop)
+        if continuation and level.order < counts.order:
+            # nothing can stand before <s>, so an n-gram that begins with it keeps its count
+            at_begin = level.packing.last(contexts) == counts.symbols.begin
+            weights = np.where(at_begin, weights, level.left(start, stop))
+        yield np.arange(start, stop), contexts, weights
 
 
 def _summarise(counts: Counts, starts: Ids, at_begin: npt.NDArray[np.bool_]) -> Contexts:
-    def number(flags: npt.NDArray[np.bool_]) -> Counts:
-        return np.add.reduceat(flags.astype(np.uint64), starts)
-
+    """Ones and twos are counted together, in the halves of a 64-bit word."""
+    small = (counts == 1) + (counts == 2).astype(np.uint64) * np.uint64(1 << 32)
+    ones_and_twos = np.add.reduceat(small, starts)
+    ones, twos = ones_and_twos & np.uint64((1 << 32) - 1), ones_and_twos >> np.uint64(32)
+    words = np.diff(starts, append=len(counts)).astype(np.uint64)
     return Contexts(
-        totals=np.add.reduceat(counts, starts),
-        ones=number(counts == 1),
-        twos=number(counts == 2),
-        more=number(counts >= 3),
-        at_begin=at_begin,
+        totals=np.add.reduceat(counts, starts), ones=ones, twos=twos, more=words - ones - twos, at_begin=at_begin
     )
 
 
 class _LevelJob:
     """One order's estimates."""
 
-    def __init__(self, level: Level, symbols: Symbols, continuation: bool, memory: int, threads: int) -> None:
-        self._level, self._symbols, self._continuation = level, symbols, continuation
-        self._memory, self._threads = memory // 3, threads  # two sorters and the blocks between them
+    def __init__(self, counts: NgramCounts, level: Level, smoothing: Smoothing, memory: int) -> None:
+        self.level = level
         self.backoff_path = level.folder / "context-backoffs"
-        self._unigram_contexts: list[Ids] = []
+        self._counts, self._smoothing = counts, smoothing
+        self._shares, self._rests = level.folder / "shares", level.folder / "rests"
+        self._memory = memory // 3  # two sorters and the blocks between them
 
-    def weigh(self, smoothing: Smoothing) -> RecordSorter:
-        """Write the contexts' backoffs; return each n-gram's share and its context's backoff, to be had in node order."""
-        result = self._sorter("nodes", [self._level.size.bit_length()], [np.float64, np.float64])
-        num_contexts = 0
+    def weigh(self) -> None:
+        """Write the contexts' backoffs and, in node order, each n-gram's share and its context's backoff."""
+        by_node = self._sorter("nodes", [self.level.size.bit_length()], [np.float64, np.float64])
         with self.backoff_path.open("wb") as file:
-            for keys, counts, nodes in _whole_contexts(self._by_context(), self._level.packing.bits):
-                digits = self._level.packing.unpack(keys)
-                changed = _changed(digits[:-1])
+            for *contexts, counts, nodes in _whole_contexts(cut_rows(self._by_context(), ROWS)):
+                changed = _changed(contexts)
                 starts = np.flatnonzero(changed)
                 of = np.cumsum(changed) - 1
-                contexts = _summarise(counts, starts, digits[-2][starts] == self._symbols.begin)
-                shares, backoffs = smoothing.weigh(self._level.order, counts, contexts, of)
-                result.add(nodes, shares, backoffs[of])
+                at_begin = self.level.packing.last(contexts)[starts] == self._counts.symbols.begin
+                summary = _summarise(counts, starts, at_begin)
+                shares, backoffs = self._smoothing.weigh(self.level.order, counts, summary, of)
                 backoffs.tofile(file)
-                num_contexts += len(starts)
-                if self._level.order == 2:
-                    self._unigram_contexts.append(digits[0][starts])
-        return result
+                by_node.add(nodes, shares, backoffs.take(of))
+        with self._shares.open("wb") as shares_file, self._rests.open("wb") as rests_file:
+            for _, shares, rests in by_node.blocks():
+                shares.tofile(shares_file)
+                rests.tofile(rests_file)
 
-    def unigram_backoffs(self) -> tuple[Ids, Floats]:
-        """The tokens that are contexts, and their backoffs."""
-        ids = np.concatenate(self._unigram_contexts) if self._unigram_contexts else np.empty(0, np.int64)
-        return ids, np.fromfile(self.backoff_path)
-
-    def interpolate(self, in_node_order: RecordSorter, lower: Floats | Path) -> Path:
+    def interpolate(self, lower: Floats | Path) -> Path:
         """Write each n-gram's probability: its share, and the rest by the probability of its suffix."""
-        path = self._level.folder / "probabilities"
+        path = self.level.folder / "probabilities"
         with path.open("wb") as file:
-            for nodes, shares, backoffs in in_node_order.blocks():
-                first = int(nodes[0])
-                keys = np.fromfile(self._level.folder / "keys", np.uint64, len(nodes), offset=8 * first)
-                suffixes = keys // np.uint64(self._symbols.size)
+            for start, stop in self.level.spans(ROWS):
+                shares, rests = (
+                    np.fromfile(column, count=stop - start, offset=8 * start) for column in (self._shares, self._rests)
+                )
+                suffixes = self.level.keys(start, stop) // self._counts.symbols.size
                 # mapped anew for each block, so that only what a block touches stays in memory
                 below = np.memmap(lower, np.float64, "r") if isinstance(lower, Path) else lower
-                (shares + backoffs * below[suffixes]).tofile(file)
+                (shares + rests * below[suffixes]).tofile(file)
         return path
 
     def _by_context(self) -> Iterable[Columns]:
-        """N-grams sorted by context (as n-grams one shorter are), then by word: packed words, counts, nodes."""
-        packing = self._level.packing
-        sorter = self._sorter("contexts", packing.widths, [np.uint64, np.uint64])
-        for first, digits, counts in _weighted_rows(self._level, self._symbols, self._continuation, self._memory):
-            nodes = np.arange(first, first + len(counts), dtype=np.uint64)
-            sorter.add(*packing.pack([*digits[1:], digits[0]]), counts, nodes)
+        """N-grams sorted by context (as n-grams one shorter are), then by word: contexts, counts, nodes."""
+        sorter = self._sorter("contexts", self.level.packing.widths, [np.uint64, np.uint64])
+        for nodes, contexts, counts in _weighted_rows(
+            self.level, self._counts, continuation=self._smoothing.continuation
+        ):
+            sorter.add(*contexts, counts, nodes)
         return sorter.blocks()
 
-    def _sorter(self, name: str, widths: Iterable[int], values: list[type[np.generic]]) -> RecordSorter:
-        return RecordSorter(
-            self._level.folder / name, widths=list(widths), values=values, memory=self._memory, threads=self._threads
-        )
+    def _sorter(self, name: str, widths: Sequence[int], values: list[type[np.generic]]) -> RecordSorter:
+        return RecordSorter(self.level.folder / name, widths=widths, values=values, memory=self._memory)
 
 
-def _whole_contexts(
-    blocks: Iterable[Columns], word_bits: int
-) -> Iterator[tuple[Columns, Counts, npt.NDArray[np.uint64]]]:
+def _whole_contexts(blocks: Iterable[Columns]) -> Iterator[Columns]:
     """The same records in blocks that end where a context ends; a context has at most as many as there are words."""
     held: Columns = ()
     for block in blocks:
-        records = tuple(np.concatenate(pair) for pair in zip(held, block, strict=True)) if held else block
-        keys = records[:-2]
-        changed = _changed([*keys[:-1], keys[-1] >> np.uint64(word_bits)])
-        last = int(np.flatnonzero(changed)[-1])
+        records = tuple(map(np.concatenate, zip(held, block, strict=True))) if held else block
+        last = int(np.flatnonzero(_changed(records[:-2]))[-1])
         if last:
-            yield _keys_counts_nodes(tuple(column[:last] for column in records))
+            yield tuple(column[:last] for column in records)
         held = tuple(column[last:] for column in records)
     if held:
-        yield _keys_counts_nodes(held)
-
-
-def _keys_counts_nodes(records: Columns) -> tuple[Columns, Counts, npt.NDArray[np.uint64]]:
-    """Tell a record's columns apart."""
-    return records[:-2], records[-2], records[-1]
+        yield held
 
 
 def _changed(columns: Iterable[npt.NDArray[np.generic]]) -> npt.NDArray[np.bool_]:

@@ -33,7 +33,7 @@ from stemma.families.ngram.smoothing import (
     kneser_ney_discounts,
 )
 from stemma.families.ngram.windows import SentenceBlock, Symbols, cut
-from stemma.files import verify_manifest
+from stemma.files import read_json, verify_manifest
 from stemma.progress import Progress
 from stemma.protocols import Scores
 
@@ -101,7 +101,7 @@ class NgramScorer:
 
 def read_symbols(tokenizer_dir: Path) -> Symbols:
     """What the ids of a tokenizer mean to an n-gram model; one without `<s>` and `</s>` lends it `[CLS]` and `[SEP]`."""
-    vocabulary = _read_tokenizer(tokenizer_dir).get_vocab(with_added_tokens=True)
+    vocabulary = _read_vocabulary(tokenizer_dir)
     boundaries = [pair for pair in _BOUNDARIES if vocabulary.keys() >= set(pair)]
     if not boundaries or _UNKNOWN not in vocabulary:
         path = tokenizer_dir / "tokenizer.json"
@@ -118,14 +118,20 @@ def read_symbols(tokenizer_dir: Path) -> Symbols:
     )
 
 
-def choose_smoothing(settings: NgramSettings, counts: NgramCounts, memory: int) -> tuple[Smoothing, dict[str, object]]:
+def _read_vocabulary(tokenizer_dir: Path) -> dict[str, int]:
+    """The ids by word, read as JSON: a tokenizer of thirty thousand words takes longer to make than to count a book."""
+    content = read_json(tokenizer_dir / "tokenizer.json")
+    return content["model"]["vocab"] | {token["content"]: token["id"] for token in content["added_tokens"]}
+
+
+def choose_smoothing(settings: NgramSettings, counts: NgramCounts) -> tuple[Smoothing, dict[str, object]]:
     """The smoothing that the settings ask for, and what the model's file says of it."""
     if settings.smoothing == "maximum-likelihood":
         return MaximumLikelihood(), {}
     if settings.smoothing == "interpolated":
         return Interpolated(tuple(settings.interpolation)), {"interpolation": settings.interpolation}
     if settings.smoothing == "kneser-ney":
-        discounts = [kneser_ney_discounts(numbers) for numbers in count_of_counts(counts, memory=memory)]
+        discounts = [kneser_ney_discounts(numbers) for numbers in count_of_counts(counts)]
         return KneserNey(tuple(discounts)), {"discounts": discounts}
     k = 1.0 if settings.smoothing == "laplace" else settings.add_k
     return AddK(k, int(counts.symbols.events.sum()), settings.order), {"add_k": k}
@@ -140,7 +146,7 @@ def _pretrain(job: Pretraining[NgramSettings]) -> dict[str, float]:
         raise TrainingError(f"{job.tokens / 'train'}: no sentences to count n-grams in; add text to the corpus")
     blocks = _blocks(train, "counting", job.progress)
     counts = count_ngrams(blocks, symbols, job.settings.order, job.scratch / "counts", memory=memory, threads=threads)
-    smoothing, details = choose_smoothing(job.settings, counts, memory)
+    smoothing, details = choose_smoothing(job.settings, counts)
     estimates = estimate(counts, smoothing, memory=memory, threads=threads, progress=job.progress)
     details = {"smoothing": job.settings.smoothing, **details}
     save_model(job.out, counts, estimates, backs_off=smoothing.backs_off, details=details)

@@ -6,13 +6,14 @@ word back, one binary search an order for all tokens together.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from stemma.families.ngram.counts import Level, NgramCounts
+from stemma.families.ngram.counts import NgramCounts
 from stemma.families.ngram.estimation import Estimates
 from stemma.families.ngram.store import MappedTensors, Stream, stream_file, write_tensors
 from stemma.families.ngram.windows import Ids, Symbols, pad, windows
@@ -23,6 +24,7 @@ __all__ = ["NgramModel", "save_model"]
 Floats = npt.NDArray[np.float64]
 
 _CONFIG, _TENSORS = "ngram.json", "model.safetensors"
+_BLOCK = 1 << 16  # n-grams that are written at a time
 
 
 class NgramModel:
@@ -124,14 +126,14 @@ def save_model(
     count_type = tensors["counts.1"].dtype  # no n-gram is more frequent than its words
     for level, probabilities in zip(counts.levels, estimates.probabilities, strict=True):
         blocks = {
-            "keys": (np.int64, stream_file(level.folder / "keys", np.uint64)),
-            "counts": (count_type, stream_file(level.folder / "counts", np.uint64)),
+            "keys": (np.int64, starmap(level.keys, level.spans(_BLOCK))),
+            "counts": (count_type, starmap(level.counts, level.spans(_BLOCK))),
             "probabilities": (np.float32, stream_file(probabilities, np.float64)),
         }
         for name, (dtype, values) in blocks.items():
             tensors[f"{name}.{level.order}"] = Stream(dtype=dtype, size=level.size, blocks=values)
-    for level, backoffs in zip(counts.levels[:-1], estimates.backoffs, strict=True):
-        filled = _with_endings(level, backoffs)
+    for level, endings, backoffs in zip(counts.levels[:-1], counts.endings[:-1], estimates.backoffs, strict=True):
+        filled = _with_endings(endings, backoffs)
         tensors[f"backoffs.{level.order}"] = Stream(dtype=np.float32, size=level.size, blocks=filled)
     write_tensors(folder / _TENSORS, tensors)
     config = {"order": counts.order, "symbols": asdict(counts.symbols), "backs_off": backs_off, **details}
@@ -142,17 +144,17 @@ def _in_memory(values: npt.NDArray[Any], dtype: type[np.generic]) -> Stream:
     return Stream(dtype=dtype, size=len(values), blocks=[values])
 
 
-def _with_endings(level: Level, path: Path) -> Iterator[npt.NDArray[np.float64]]:
+def _with_endings(endings: range, path: Path) -> Iterator[npt.NDArray[np.float64]]:
     """Backoffs by node: those of contexts, and 1 for the n-grams that end in </s>, after which nothing comes."""
     done = 0
     for block in stream_file(path, np.float64):
-        place = level.first_ending - done  # of the endings in this block, if they are not behind or ahead
+        place = endings.start - done  # of the endings in this block, if they are not behind or ahead
         done += len(block)
         if not 0 <= place < len(block):
             yield block
             continue
         yield block[:place]
-        yield np.ones(level.num_ending)
+        yield np.ones(len(endings))
         yield block[place:]
-    if level.first_ending >= done:
-        yield np.ones(level.num_ending)
+    if endings.start >= done:
+        yield np.ones(len(endings))

@@ -123,7 +123,7 @@ class KneserNey:
         by_count = np.array([0.0, *self.discounts[order - 1]])
         one, two, more = self.discounts[order - 1]
         taken = one * contexts.ones + two * contexts.twos + more * contexts.more
-        shares = (counts - by_count[np.minimum(counts, 3).astype(np.int64)]) / contexts.totals[of]
+        shares = (counts - by_count.take(np.minimum(counts, 3).view(np.int64))) / contexts.totals.take(of)
         return shares, taken / contexts.totals
 
 

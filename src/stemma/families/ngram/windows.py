@@ -5,7 +5,7 @@ tokens before it, as far as the sentence goes.
 """
 
 import mmap
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,6 +78,18 @@ class Packing:
                 packed |= digit.view(np.uint64)
             columns.append(packed)
         return tuple(columns)
+
+    def begin(self, columns: Columns, length: int) -> Columns:
+        """The first `length` ids of packed rows, as `Packing(length, largest)` packs them."""
+        shorter = Packing(length, self.largest).widths
+        return tuple(
+            column >> np.uint64(width - kept)
+            for column, width, kept in zip(columns, self.widths, shorter, strict=False)
+        )
+
+    def last(self, columns: Sequence[npt.NDArray[np.uint64]]) -> Ids:
+        """The last id of packed rows."""
+        return (columns[-1] & np.uint64((1 << self.bits) - 1)).view(np.int64)
 
     def unpack(self, columns: Columns) -> list[Ids]:
         """The ids again."""
