@@ -69,7 +69,7 @@ def test_packed_rows_compare_as_their_ids(length, largest, data):
         assert int(column.max()).bit_length() <= width <= 64
 
 
-def test_cutting_a_mapped_block_gives_its_pages_back(tmp_path):
+def test_cutting_a_mapped_block_gives_its_pages_back(tmp_path: Path) -> None:
     """What a process has mapped of a file counts as its memory."""
     path, length = tmp_path / "ids.npy", 1 << 24
     np.save(path, np.full(length, 7, np.uint16))
@@ -80,6 +80,6 @@ def test_cutting_a_mapped_block_gives_its_pages_back(tmp_path):
     assert _resident_kilobytes(path) == 0
 
 
-def _resident_kilobytes(path):
+def _resident_kilobytes(path: Path) -> int:
     maps = Path("/proc/self/smaps").read_text().split(str(path))[1]
     return int(maps.split("Rss:")[1].split()[0])

@@ -9,6 +9,7 @@ import shutil
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -70,7 +71,7 @@ class _Builder:
         work = _with_row_before(blocks)
         with ThreadPoolExecutor(threads) as pool:
             while some := list(islice(work, threads)):
-                for levels in pool.map(lambda block: _find_ngrams(*block, self._packing), some):
+                for levels in pool.map(partial(_find_ngrams, self._packing), *zip(*some, strict=True)):
                     self._write(levels)
         return self._finish()
 
@@ -87,11 +88,11 @@ class _Builder:
         ids = first.keys(0, first.size)
         unigrams[ids] = first.counts(0, first.size)
         left[ids] = first.left(0, first.size)
-        nodes = ids.searchsorted([self._symbols.end, self._symbols.end + 1])
+        start, stop = ids.searchsorted([self._symbols.end, self._symbols.end + 1]).tolist()
         endings = []
         for level in (first, *levels)[:-1]:
-            nodes = [level.first_child(node) for node in nodes]
-            endings.append(range(*nodes))
+            start, stop = level.first_child(start), level.first_child(stop)
+            endings.append(range(start, stop))
         return NgramCounts(
             symbols=self._symbols, unigrams=unigrams, left=left, levels=tuple(levels), endings=tuple(endings)
         )
@@ -105,25 +106,26 @@ def _with_row_before(blocks: Iterable[Columns]) -> Iterator[tuple[Columns, Colum
         before = tuple(column[-1:] for column in columns)
 
 
-def _find_ngrams(before: Columns, columns: Columns, packing: Packing) -> list[LevelRows]:
+def _find_ngrams(packing: Packing, before: Columns, columns: Columns) -> list[LevelRows]:
     """For each order the n-grams that begin in a block of windows."""
     digits, counts = packing.unpack(columns[:-1]), columns[-1].view(np.int64)
     present = [digit != packing.largest for digit in digits]
     firsts = [new & there for new, there in zip(_is_new(before, digits, packing), present, strict=True)]
-    so_far = [np.cumsum(first) for first in firsts]
+    nodes = [digits[0], *(np.cumsum(first) - 1 for first in firsts[1:])]
     contexts = Packing(packing.length - 1, packing.largest)
     packed = contexts.pack(digits[1:])
     found = []
     for index, first in enumerate(firsts):
         at = np.flatnonzero(first)
         seen = np.cumsum(counts * present[index])
-        seen_before = seen.take(at) - counts.take(at)
-        is_longest = index + 1 == len(firsts)
-        suffixes = 0 if index == 0 else digits[0].take(at) if index == 1 else so_far[index - 1].take(at) - 1
+        seen_before = children_before = seen.take(at) - counts.take(at)
+        if index + 1 < len(firsts):
+            children_before = nodes[index + 1].take(at) + ~firsts[index + 1].take(at)
+        suffixes = nodes[index - 1].take(at) if index else 0
         rows = LevelRows(
             keys=suffixes * packing.largest + digits[index].take(at),
             seen=seen_before,
-            children=seen_before if is_longest else so_far[index + 1].take(at) - firsts[index + 1].take(at),
+            children=children_before,
             contexts=contexts.begin(tuple(column.take(at) for column in packed), index),
             num_tokens=int(seen[-1]),
         )

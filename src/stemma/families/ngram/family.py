@@ -121,7 +121,8 @@ def read_symbols(tokenizer_dir: Path) -> Symbols:
 def _read_vocabulary(tokenizer_dir: Path) -> dict[str, int]:
     """The ids by word, read as JSON: a tokenizer of thirty thousand words takes longer to make than to count a book."""
     content = read_json(tokenizer_dir / "tokenizer.json")
-    return content["model"]["vocab"] | {token["content"]: token["id"] for token in content["added_tokens"]}
+    added = {token["content"]: token["id"] for token in content["added_tokens"]}
+    return {**content["model"]["vocab"], **added}
 
 
 def choose_smoothing(settings: NgramSettings, counts: NgramCounts) -> tuple[Smoothing, dict[str, object]]:

@@ -139,6 +139,7 @@ def cut(blocks: Iterable[SentenceBlock], max_tokens: int) -> Iterator[SentenceBl
             last = min(max(last, first + 1), len(offsets) - 1, first + max_tokens)
             yield ids[offsets[first] : offsets[last]], offsets[first : last + 1]
             first = last
-            for array in (ids, offsets):
-                if isinstance(array.base, mmap.mmap):
-                    array.base.madvise(mmap.MADV_DONTNEED)
+            mapped: tuple[object, ...] = (ids.base, offsets.base)
+            for base in mapped:
+                if isinstance(base, mmap.mmap):
+                    base.madvise(mmap.MADV_DONTNEED)
