@@ -5,9 +5,11 @@ from typing import Any
 import pytest
 import torch
 import transformers
+from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.unpacking import unpacked
 from stemma.data.token_store import TokenStore
+from stemma.families.bert.budget import pretraining_flops
 from stemma.families.bert.family import FAMILY as BERT
 from stemma.families.bert.family import BertExamples
 from stemma.families.bert.forward import encode
@@ -141,3 +143,16 @@ def test_initialisation_is_that_of_the_paper():
     network = build_network(toy_bert.settings(hidden_size=128, intermediate_size=512), toy_bert.tokenizer(), seed=1)
     weights = network.get_parameter("bert.encoder.layer.0.intermediate.dense.weight")
     assert weights.std().item() == pytest.approx(0.02, rel=0.05)
+
+
+def test_estimated_operations_are_those_that_torch_counts():
+    """On full rows, with every word asked for: then nothing is left to estimate."""
+    settings = toy_bert.settings(layers=2, max_length=16, dropout=0.0)
+    network: Any = build_network(settings, toy_bert.tokenizer(), seed=1)
+    network.set_attn_implementation("eager")  # the fused kernel is not counted as the products that it makes
+    ids = torch.randint(5, 15, (3, 16))
+    with FlopCounterMode(display=False) as counter:
+        network(input_ids=ids, labels=ids, next_sentence_label=torch.tensor([0, 1, 0])).loss.backward()
+    vocabulary = network.config.vocab_size
+    expected = pretraining_flops(settings, vocabulary, num_tokens=48, num_words=48, num_pairs=3)
+    assert counter.get_total_flops() == expected

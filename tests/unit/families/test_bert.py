@@ -27,6 +27,8 @@ def test_metrics_and_curve(trained):
     job, metrics = trained
     assert metrics["steps"] == 60
     assert metrics["tokens"] > 60 * 4 * 10
+    of_the_block = 6 * metrics["tokens"] * (4 * 16 * 16 + 2 * 16 * 32)
+    assert of_the_block < metrics["flops"] < 3 * of_the_block
     weights = load_file(job.out / "model.safetensors")
     assert metrics["parameters"] == sum(tensor.numel() for tensor in weights.values())
     with (job.out / "curve.csv").open() as file:
@@ -50,7 +52,7 @@ def test_it_learns(tmp_path):
 def test_no_steps_saves_the_network_as_drawn(tmp_path):
     job = toy_bert.pretraining(tmp_path, steps=0, seed=5)
     metrics = BERT.pretrain(job)
-    assert (metrics["steps"], metrics["tokens"]) == (0, 0)
+    assert (metrics["steps"], metrics["tokens"], metrics["flops"]) == (0, 0, 0)
     drawn = build_network(job.settings, toy_bert.tokenizer(), seed=5).state_dict()
     saved = load_file(job.out / "model.safetensors")
     assert all(torch.equal(tensor, drawn[name]) for name, tensor in saved.items())
@@ -78,7 +80,7 @@ def test_no_validation_documents_is_no_figure(tmp_path):
     for file in (job.tokens / "validation").iterdir():
         file.unlink()
     toy_bert.write_store(job.tokens / "validation", [])
-    assert BERT.pretrain(job).keys() == {"steps", "tokens", "parameters"}
+    assert BERT.pretrain(job).keys() == {"steps", "tokens", "parameters", "flops"}
 
 
 def test_static_masks_come_back_each_epoch_and_dynamic_ones_do_not(trained):

@@ -69,6 +69,9 @@ def test_metrics_say_what_was_counted(tmp_path: Path) -> None:
     assert metrics["vocabulary_size"] == 6
     assert metrics["ngrams_of_order_1"] == 6  # the cat sat [UNK] <s> </s>
     assert metrics["train_unknown_rate"] == pytest.approx(5 / 17)  # dog, a, ran, ran, away
+    assert metrics["tokens"] == 17
+    assert metrics["parameters"] == metrics["ngrams_of_order_1"] + metrics["ngrams_of_order_2"]
+    assert "flops" not in metrics
     assert metrics["validation_unknown_rate"] == pytest.approx(2 / 8)
 
 

@@ -23,6 +23,7 @@ from stemma.data.batches import Shuffler, pack, slice_indices
 from stemma.data.token_store import TokenStore
 from stemma.errors import SettingsError
 from stemma.families.base import Family, Pretraining
+from stemma.families.bert.budget import pretraining_flops
 from stemma.families.bert.data import Pairs, SentencePairs
 from stemma.families.bert.masking import Masked, Masker
 from stemma.families.bert.network import (
@@ -98,8 +99,21 @@ def pretrain(job: Pretraining[BertSettings]) -> dict[str, float]:
         metrics = _validate(network, job.tokens / "validation", read_tokenizer(job.tokenizer), settings, job.seed)
     save_network(network, job.tokenizer, job.out)
     write_text(job.out / "curve.csv", _curve_csv(training.curve))
+    return {**metrics, "steps": training.step, **_budget(training, settings)}
+
+
+def _budget(training: Training, settings: BertSettings) -> dict[str, float]:
+    """What training took; how many words were hidden is taken from the settings' share."""
+    network: Any = training.model
+    flops = pretraining_flops(
+        settings,
+        network.config.vocab_size,
+        num_tokens=training.num_tokens,
+        num_words=settings.mask_probability * training.num_tokens,
+        num_pairs=training.step * settings.batch_size,
+    )
     num_parameters = sum(parameter.numel() for parameter in network.parameters())
-    return {**metrics, "steps": training.step, "tokens": training.num_tokens, "parameters": num_parameters}
+    return {"tokens": training.num_tokens, "parameters": num_parameters, "flops": round(flops)}
 
 
 def _train(job: Pretraining[BertSettings], team: Team) -> Training:

@@ -160,10 +160,13 @@ def _pretrain(job: Pretraining[NgramSettings]) -> dict[str, float]:
 def _describe(model: NgramModel) -> dict[str, float]:
     counts = model.values("counts", 1)
     tokens = int(counts.sum()) - int(counts[model.symbols.begin])
+    sizes = {f"ngrams_of_order_{order}": model.size(order) for order in range(1, model.order + 1)}
     return {
         "train_unknown_rate": _rounded(int(counts[model.symbols.unknown]) / tokens),
         "vocabulary_size": int(model.symbols.events.sum()),
-        **{f"ngrams_of_order_{order}": model.size(order) for order in range(1, model.order + 1)},
+        **sizes,
+        "tokens": tokens,
+        "parameters": sum(sizes.values()),  # the n-grams that are kept; no `flops`: they are counted, not multiplied
     }
 
 
