@@ -81,6 +81,7 @@ def measure(folder: Path, params: Params) -> None:
         NullProgress(),
         corpora=folder / CORPORA,
         tasks=folder / TASKS,
+        probes=folder / "probes",
         pretrained=folder / PRETRAINED,
         finetuned=folder / FINETUNED,
         out=folder / REPORT,

@@ -76,7 +76,7 @@ def write_task(folder: Path, task: str, *, train: int = 60, validation: int = 30
 def write_pretrained(folder: Path, **changes: Any) -> Path:
     """Save a toy BERT as the stage `pretrain` does."""
     job = toy_bert.pretraining(folder, steps=0, **changes)
-    BERT.pretrain(job)
+    write_json(job.out / "metrics.json", BERT.pretrain(job))
     write_json(job.out / "family.json", {"family": "bert", "variant": "bert"})
     write_manifest(job.out)
     return job.out

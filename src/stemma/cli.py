@@ -57,12 +57,12 @@ def ingest(*, external: In, out: Out) -> None:
 
 
 @app.command(rich_help_panel=STAGES)
-def prepare(*, corpora: In, external: In, out: Out) -> None:
-    """Make every task's splits, from the offline suite, original files or the Hub."""
+def prepare(*, corpora: In, external: In, out: Out, probes: Out) -> None:
+    """Make every task's splits, from the offline suite, original files or the Hub, and every probe's questions."""
     from stemma.stages import prepare as stage
 
     with _stage("prepare") as (params, progress):
-        stage.run(params, progress, corpora=corpora, external=external, out=out)
+        stage.run(params, progress, corpora=corpora, external=external, out=out, probes=probes)
 
 
 @app.command(rich_help_panel=STAGES)
@@ -128,7 +128,7 @@ def finetune(name: Name, *, pretrained: In, task: In, out: Out) -> None:
 
 
 @app.command(rich_help_panel=STAGES)
-def evaluate(*, corpora: In, tasks: In, pretrained: In, finetuned: In, out: Out, predictions: Out) -> None:
+def evaluate(*, corpora: In, tasks: In, probes: In, pretrained: In, finetuned: In, out: Out, predictions: Out) -> None:
     """Score every variant on its test data, with intervals and baselines."""
     from stemma.stages import evaluate as stage
 
@@ -138,6 +138,7 @@ def evaluate(*, corpora: In, tasks: In, pretrained: In, finetuned: In, out: Out,
             progress,
             corpora=corpora,
             tasks=tasks,
+            probes=probes,
             pretrained=pretrained,
             finetuned=finetuned,
             out=out,

@@ -26,9 +26,13 @@ __all__ = [
     "GeneratedSource",
     "HubSource",
     "NearDuplicates",
+    "OfflineProbe",
     "OfflineTask",
     "Pair",
     "Params",
+    "Probe",
+    "ProbeBundled",
+    "ProbeFiles",
     "Release",
     "Settings",
     "Source",
@@ -244,6 +248,36 @@ class Task(Settings):
         return self
 
 
+class OfflineProbe(Settings):
+    """Questions that the project makes from the words of its stories; named for what they are."""
+
+    kind: Literal["offline"]
+    recipe: Name
+    questions: PositiveInt
+
+
+class ProbeBundled(Settings):
+    """A public set of questions that an installed package carries: works offline."""
+
+    kind: Literal["bundled"]
+    name: Literal["wordsim353", "simlex999", "google-analogies"]
+
+
+class ProbeFiles(Settings):
+    """Original files of questions. One outside `data/external` needs its sha256, or a change of it would go unseen."""
+
+    kind: Literal["files"]
+    paths: list[str] = Field(min_length=1)
+    sha256: dict[str, Sha256] = {}
+
+
+class Probe(Settings):
+    """What is asked of word vectors, which no training prepares them for: how alike two words are, or A : B = C : ?."""
+
+    kind: Literal["similarity", "analogy"]
+    source: Annotated[OfflineProbe | ProbeBundled | ProbeFiles, Field(discriminator="kind")]
+
+
 class Pair(Settings):
     """One fine-tuning: a variant on a task. `family` repeats the variant's, for the stage's code deps in `dvc.yaml`."""
 
@@ -294,6 +328,7 @@ class Params(Settings):
     families: dict[Name, dict[str, Any]]
     variants: dict[Name, Variant]
     tasks: dict[Name, Task]
+    probes: dict[Name, Probe]
     finetuning: Finetuning
     pairs: dict[Name, Pair]
     evaluation: Evaluation

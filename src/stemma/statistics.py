@@ -10,7 +10,7 @@ error than examples do, and only 82 times where they add twice as much. Left out
 of comparisons.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -26,6 +26,8 @@ __all__ = [
     "mcnemar",
     "paired_difference",
     "percentile_interval",
+    "resamples",
+    "spearman",
 ]
 
 Floats = npt.NDArray[np.float64]
@@ -65,18 +67,48 @@ def draw_examples(
     `block`, on which the result does not depend (but for the rounding of sums).
     """
     num_runs, num_examples, num_columns = columns.shape
-    rng = _generator(seed, "examples")
     flat = columns.transpose(1, 0, 2).reshape(num_examples, num_runs * num_columns)
-    scores = np.empty((draws, num_runs))
+    return np.concatenate(
+        [
+            finish((weights @ flat).reshape(-1, num_runs, num_columns))
+            for weights in resamples(num_examples, draws=draws, seed=seed, block=block)
+        ]
+    )
+
+
+def resamples(num_examples: int, *, draws: int, seed: int, block: int = _BLOCK) -> Iterator[Floats]:
+    """How often each example is in each resample: blocks (draws, examples) of about `block` numbers, `draws` rows in all."""
+    rng = _generator(seed, "examples")
     step = max(1, block // num_examples)
     for begin in range(0, draws, step):
         size = min(step, draws - begin)
         drawn = rng.integers(num_examples, size=(size, num_examples))
         drawn += np.arange(size)[:, None] * num_examples
-        weights = np.bincount(drawn.ravel(), minlength=size * num_examples).reshape(size, num_examples)
-        sums = weights.astype(np.float64) @ flat
-        scores[begin : begin + size] = finish(sums.reshape(size, num_runs, num_columns))
-    return scores
+        counts = np.bincount(drawn.ravel(), minlength=size * num_examples).reshape(size, num_examples)
+        yield counts.astype(np.float64)
+
+
+def spearman(first: Floats, second: Floats, weights: Floats) -> Floats:
+    """Spearman's rank correlation of two values an example, in each row of weights (draws, examples).
+
+    A weight is how often the example is there; equal values share the mean of their ranks. NaN where one of the two has the same
+    value throughout, so that there is no order to compare.
+    """
+    total = weights.sum(axis=1, keepdims=True)
+    centred = [_ranks(values, weights) - (total + 1) / 2 for values in (first, second)]  # the mean of 1 … total
+    products = (weights * centred[0] * centred[1]).sum(axis=1)
+    squares = [(weights * ranks**2).sum(axis=1) for ranks in centred]
+    with np.errstate(divide="ignore", invalid="ignore"):  # 0 / 0 is meant
+        return np.asarray(products / np.sqrt(squares[0] * squares[1]))
+
+
+def _ranks(values: Floats, weights: Floats) -> Floats:
+    """The rank of each value in each row of weights (draws, examples), from 1."""
+    _, group, sizes = np.unique(values, return_inverse=True, return_counts=True)
+    in_order = weights[:, np.argsort(values, kind="stable")]
+    upto = np.cumsum(in_order, axis=1)[:, np.cumsum(sizes) - 1]  # (draws, different values)
+    below = np.pad(upto[:, :-1], ((0, 0), (1, 0)))
+    return np.asarray(((below + upto + 1) / 2)[:, group])
 
 
 def draw_seeds(scores: Floats, *, seed: int) -> Floats:

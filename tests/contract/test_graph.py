@@ -45,7 +45,7 @@ def test_the_graph_that_the_flow_reads_is_the_one_that_dvc_yaml_expands_to(param
         assert set(graph.predecessors(f"pretrain@{name}")) == wanted
     for name, pair in params.pairs.items():
         assert set(graph.predecessors(f"finetune@{name}")) == {"validate", f"pretrain@{pair.variant}"}
-    last = {"clean", "validate"} | {f"pretrain@{name}" for name in params.variants}
+    last = {"clean", "prepare", "validate"} | {f"pretrain@{name}" for name in params.variants}
     assert set(graph.predecessors("evaluate")) == last | {f"finetune@{name}" for name in params.pairs}
 
 

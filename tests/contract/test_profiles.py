@@ -13,7 +13,7 @@ from stemma.families import check_families, family_settings
 ROOT = Path(__file__).parents[2]
 PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
 # what a user names, so that it may differ: the keys below these are names, not settings
-NAMED = {"corpora", "tokenizers", "variants", "tasks", "pairs"}
+NAMED = {"corpora", "tokenizers", "variants", "tasks", "pairs", "probes"}
 
 
 def test_the_profiles_of_the_design_are_there() -> None:

@@ -19,7 +19,10 @@ pytestmark = pytest.mark.xdist_group("great-expectations")  # one process pays f
 
 Run = Callable[..., tuple[int, list[str]]]
 INGEST = ("ingest", "--external", "data/external", "--out", "data/raw/corpora")
-PREPARE = ("prepare", "--corpora", "data/raw/corpora", "--external", "data/external", "--out", "data/raw/tasks")
+PREPARE = (
+    "prepare", "--corpora", "data/raw/corpora", "--external", "data/external",
+    "--out", "data/raw/tasks", "--probes", "data/raw/probes",
+)  # fmt: skip
 VALIDATE = (
     "validate", "--corpora", "data/raw/corpora", "--tasks", "data/raw/tasks",
     "--out", "data/valid", "--quarantine", "data/quarantine", "--report", "reports/validation.json",

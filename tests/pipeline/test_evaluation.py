@@ -82,6 +82,7 @@ def run(project: Path) -> dict[str, Any]:
         NullProgress(),
         corpora=project / "clean",
         tasks=project / "tasks",
+        probes=project / "probes",
         pretrained=project / "pretrained",
         finetuned=project / "finetuned",
         out=project / "report",

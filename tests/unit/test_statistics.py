@@ -7,6 +7,7 @@ from math import comb
 import numpy as np
 import numpy.typing as npt
 import pytest
+from scipy import stats
 
 from stemma.statistics import (
     Difference,
@@ -15,6 +16,8 @@ from stemma.statistics import (
     mcnemar,
     paired_difference,
     percentile_interval,
+    resamples,
+    spearman,
 )
 
 Floats = npt.NDArray[np.float64]
@@ -170,3 +173,30 @@ def test_mcnemar_is_the_binomial_test_of_the_discordant_pairs(only_first: int, o
     total, few = only_first + only_second, min(only_first, only_second)
     exact = min(1.0, 2 * sum(comb(total, k) for k in range(few + 1)) / 2**total)
     assert mcnemar(first, second) == pytest.approx(exact)
+
+
+@pytest.mark.parametrize("values", [3, 8, 1000])
+def test_spearman_is_that_of_scipy_ties_and_resamples_and_all(values: int):
+    rng = np.random.default_rng(values)
+    first, second = rng.integers(values, size=(2, 90)) / 7
+    weights = np.concatenate([np.ones((1, 90)), *resamples(90, draws=20, seed=1, block=200)])
+    assert weights.shape == (21, 90)
+    for row, found in zip(weights.astype(int), spearman(first, second, weights), strict=True):
+        assert found == pytest.approx(stats.spearmanr(np.repeat(first, row), np.repeat(second, row)).statistic)
+
+
+def test_spearman_of_one_value_alone_is_undefined():
+    assert np.isnan(spearman(np.ones(4), np.arange(4.0), np.ones((1, 4)))).all()
+
+
+def test_a_spearman_interval_covers_the_truth():
+    """Of normal pairs with correlation 0.5, the rank correlation is 6 / pi x asin(0.25) = 0.4826 (Pearson, 1907)."""
+    rng = np.random.default_rng(5)
+    truth, held = 6 / np.pi * np.arcsin(0.25), 0
+    for seed in range(200):
+        first = rng.normal(size=120)
+        second = 0.5 * first + np.sqrt(0.75) * rng.normal(size=120)
+        draws = np.concatenate([spearman(first, second, w) for w in resamples(120, draws=300, seed=seed)])
+        interval = percentile_interval(draws, 0.95)
+        held += interval.low <= truth <= interval.high
+    assert 180 <= held <= 199

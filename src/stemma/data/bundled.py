@@ -1,4 +1,4 @@
-"""Text that an installed package carries, so that the pipeline runs with no network and no files of the user's."""
+"""Files that an installed package carries, so that the pipeline runs with no network and no files of the user's."""
 
 import importlib.util
 from pathlib import Path
@@ -9,11 +9,16 @@ from stemma.errors import InputError
 __all__ = ["WIKIPEDIA_SAMPLE", "bundled_path"]
 
 WIKIPEDIA_SAMPLE: Final = "enwiki-latest-pages-articles1.xml-p000000010p000030302-shortened.bz2"
-_FILES: Final = {"wikipedia-sample": ("gensim", f"test/test_data/{WIKIPEDIA_SAMPLE}")}
+_FILES: Final = {
+    "wikipedia-sample": ("gensim", f"test/test_data/{WIKIPEDIA_SAMPLE}"),
+    "wordsim353": ("gensim", "test/test_data/wordsim353.tsv"),
+    "simlex999": ("gensim", "test/test_data/simlex999.txt"),
+    "google-analogies": ("gensim", "test/test_data/questions-words.txt"),
+}
 
 
 def bundled_path(name: str) -> Path:
-    """The file of a bundled text, found without importing the package that carries it."""
+    """The file of a bundled text or set of questions, found without importing the package that carries it."""
     package, relative = _FILES[name]
     spec = importlib.util.find_spec(package)
     if spec is None or spec.origin is None:

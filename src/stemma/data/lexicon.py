@@ -7,7 +7,7 @@ only their company tells which they are.
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["COMMON", "FIRMS", "PEOPLE", "TOPICS", "TOWNS", "Common", "Topic"]
+__all__ = ["COMMON", "FIRMS", "PEOPLE", "TOPICS", "TOWNS", "Common", "Topic", "plural"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,15 @@ class Common:
     traded: tuple[str, ...]
     states: tuple[str, ...]
     comparatives: tuple[str, ...]
+
+
+def plural(noun: str) -> str:
+    """Several of a thing."""
+    if noun.endswith(("s", "x", "ch", "sh")):
+        return f"{noun}es"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}s"
 
 
 def _topic(nouns: str, actions: str, motions: str, adjectives: str, places: str) -> Topic:

@@ -12,7 +12,7 @@ from typing import Final, TypeVar
 import numpy as np
 
 from stemma.data.documents import Document
-from stemma.data.lexicon import COMMON, FIRMS, PEOPLE, TOPICS, TOWNS, Topic
+from stemma.data.lexicon import COMMON, FIRMS, PEOPLE, TOPICS, TOWNS, Topic, plural
 
 __all__ = ["write_stories"]
 
@@ -103,9 +103,7 @@ class _Story:
         number, noun = self._one(COMMON.numbers), self._noun()
         if number == "one":
             return f"there was one {self._one(self._topic.adjectives)} {noun} {self._place()} of {self._town}"
-        return (
-            f"there were {number} {self._one(self._topic.adjectives)} {_plural(noun)} {self._place()} of {self._town}"
-        )
+        return f"there were {number} {self._one(self._topic.adjectives)} {plural(noun)} {self._place()} of {self._town}"
 
     def _because(self) -> str:
         first, second = self._two()
@@ -113,7 +111,7 @@ class _Story:
 
     def _firm_sold(self) -> str:
         number = self._one(COMMON.numbers[1:])
-        goods = f"{number} {_plural(self._noun())}"
+        goods = f"{number} {plural(self._noun())}"
         return f"{self._firm} of {self._town} {self._one(COMMON.traded)} {goods} to {self._person().name}"
 
     def _neither(self) -> str:
@@ -165,11 +163,3 @@ class _Story:
 
 def _article(word: str) -> str:
     return "an" if word[0] in "aeiou" else "a"
-
-
-def _plural(noun: str) -> str:
-    if noun.endswith(("s", "x", "ch", "sh")):
-        return f"{noun}es"
-    if noun.endswith("y") and noun[-2] not in "aeiou":
-        return f"{noun[:-1]}ies"
-    return f"{noun}s"

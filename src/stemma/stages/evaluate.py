@@ -1,4 +1,4 @@
-"""Stage `evaluate`: scores of every variant on held-out text and on its tasks' test splits, beside their baselines."""
+"""Stage `evaluate`: scores of every variant on held-out text, probes and its tasks' test splits, beside their baselines."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from stemma.config import OfflineTask, Params, Task
 from stemma.errors import InputError, SettingsError
 from stemma.families import load_family
-from stemma.files import atomic_dir, verify_manifest, write_json, write_text
+from stemma.files import atomic_dir, read_json, verify_manifest, write_json, write_text
 from stemma.progress import Progress
 from stemma.tasks.base import PREDICTION_SCHEMAS
 from stemma.tasks.baselines import BASELINES, CHANCE, chance_statistics
@@ -19,9 +19,11 @@ from stemma.tasks.language import count_sentences, measure, read_ids, read_sente
 from stemma.tasks.metrics import METRICS, Statistics, per_example
 from stemma.tasks.plots import finetuning_curves, pretraining_curves, scores_csv
 from stemma.tasks.predictor import load_predictor
+from stemma.tasks.probes import probe_path, read_probe
 from stemma.tasks.report import results_table
 from stemma.tasks.storage import read_rows, split_path
 from stemma.tasks.systems import Systems
+from stemma.tasks.word_vectors import measure_probe, spelling
 
 __all__ = ["run"]
 
@@ -36,6 +38,7 @@ def run(
     *,
     corpora: Path,
     tasks: Path,
+    probes: Path,
     pretrained: Path,
     finetuned: Path,
     out: Path,
@@ -43,14 +46,21 @@ def run(
 ) -> None:
     """Measure everything; the report appears at `out`, and every answer given at `predictions`."""
     models = {name: _language_model(params, name, corpora, pretrained, progress) for name in params.variants}
+    vectors = {name: _word_vectors(params, name, probes, pretrained, progress) for name in params.variants}
     with atomic_dir(predictions) as answers:
         results = {
             name: _task(params, name, tasks / name, corpora, finetuned, answers, progress) for name in params.tasks
         }
     with atomic_dir(out) as folder:
-        metrics = {"confidence": params.evaluation.confidence, "language_models": models, "tasks": results}
+        metrics = {
+            "budget": {name: _budget(params, name, pretrained) for name in params.variants},
+            "confidence": params.evaluation.confidence,
+            "language_models": models,
+            "tasks": results,
+            "word_vectors": vectors,
+        }
         write_json(folder / "metrics.json", _round(metrics))
-        write_json(folder / "summary.json", _round(_summary(models, results)))
+        write_json(folder / "summary.json", _round(_summary(models, vectors, results)))
         write_text(folder / "plots" / "scores.csv", scores_csv(_round(results)))
         write_text(
             folder / "plots" / "pretraining.csv", pretraining_curves({v: pretrained / v for v in params.variants})
@@ -82,6 +92,31 @@ def _language_model(params: Params, name: str, corpora: Path, pretrained: Path, 
         progress.start(f"{name} on test text", count_sentences(test), "sentences")
         result["test"] = measure(scorer, read_sentences(test), progress).as_dict()
     return result
+
+
+def _word_vectors(params: Params, name: str, probes: Path, pretrained: Path, progress: Progress) -> dict[str, Any]:
+    """What every probe finds in a variant's word vectors."""
+    family, folder = params.variants[name].family, pretrained / name
+    load_vectors = load_family(family).load_vectors
+    if load_vectors is None:
+        return {"family": family, "vectors": "none"}
+    verify_manifest(folder)
+    vectors, spell = load_vectors(folder), spelling(folder)
+    figures = {}
+    progress.start(f"{name} on probes", len(params.probes), "probes")
+    for done, (probe, settings) in enumerate(params.probes.items(), start=1):
+        columns = read_probe(probe_path(probes, probe), settings.kind)
+        figures[probe] = measure_probe(settings.kind, columns, vectors, spell, params.evaluation)
+        progress.update(done)
+    words, size = vectors.matrix.shape
+    return {"family": family, "vectors": "words", "words": words, "size": size, "probes": figures}
+
+
+def _budget(params: Params, name: str, pretrained: Path) -> dict[str, Any]:
+    """What a variant's pretraining took, as its family counted it; none where it counts no such thing."""
+    counted = read_json(pretrained / name / "metrics.json")
+    used = {key: counted.get(key) for key in ("tokens", "parameters", "flops")}
+    return {"family": params.variants[name].family, **used}
 
 
 def _task(
@@ -181,7 +216,7 @@ def _leaked(params: Params, name: str, test: pa.Table, corpora: Path) -> int:
     return len(seen)
 
 
-def _summary(models: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
+def _summary(models: Mapping[str, Any], vectors: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
     """The figures that `dvc metrics diff` compares."""
     language = {
         name: {
@@ -191,8 +226,13 @@ def _summary(models: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str,
         }
         for name, model in models.items()
     }
+    probed = {
+        name: {probe: figures["value"] for probe, figures in found["probes"].items() if figures["value"] is not None}
+        for name, found in vectors.items()
+        if "probes" in found
+    }
     scores = {name: {system: row["mean"] for system, row in task["rows"].items()} for name, task in results.items()}
-    return {"language_models": language, "tasks": scores}
+    return {"language_models": language, "tasks": scores, "word_vectors": probed}
 
 
 def _table(path: Path, task: Task) -> pa.Table:

@@ -1,4 +1,4 @@
-"""Stage `prepare`: each task's splits, from the offline suite, original files or the Hub, as parquet rows."""
+"""Stage `prepare`: each task's splits, from the offline suite, original files or the Hub, and each probe, as parquet rows."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -6,8 +6,9 @@ from pathlib import Path
 import pyarrow as pa
 
 from stemma.adapters.hub import read_records
-from stemma.config import OfflineTask, Params, Task, TaskFiles, TaskHub
-from stemma.data.input_files import find_inputs
+from stemma.config import OfflineProbe, OfflineTask, Params, Probe, ProbeBundled, ProbeFiles, Task, TaskFiles, TaskHub
+from stemma.data.bundled import bundled_path
+from stemma.data.input_files import InputFile, find_inputs
 from stemma.data.splits import SPLITS, Split
 from stemma.errors import SettingsError
 from stemma.files import atomic_dir
@@ -15,14 +16,16 @@ from stemma.progress import Progress
 from stemma.tasks.base import ROW_SCHEMAS
 from stemma.tasks.loaders import check_splits, complete_rows, read_split
 from stemma.tasks.offline import make_task
+from stemma.tasks.offline_probes import make_probe
+from stemma.tasks.probes import Row, probe_path, read_questions, write_probe
 from stemma.tasks.records import convert_record
 from stemma.tasks.storage import SplitFile, row_groups, split_path
 
 __all__ = ["run"]
 
 
-def run(params: Params, progress: Progress, *, corpora: Path, external: Path, out: Path) -> None:
-    """Write every task's splits into its folder of `out`."""
+def run(params: Params, progress: Progress, *, corpora: Path, external: Path, out: Path, probes: Path) -> None:
+    """Write every task's splits into its folder of `out`, and every probe's questions into a file of `probes`."""
     for name, task in params.tasks.items():
         check_splits(name, _split_names(task))
     with atomic_dir(out) as folder:
@@ -31,6 +34,12 @@ def run(params: Params, progress: Progress, *, corpora: Path, external: Path, ou
                 _prepare(name, task, _tables(task, params, corpora, external), folder / name, progress)
             except SettingsError as error:
                 raise SettingsError(f"params.yaml: tasks.{name}.source: {error}") from None
+    with atomic_dir(probes) as folder:
+        for name, probe in sorted(params.probes.items()):
+            try:
+                _prepare_probe(name, probe, folder, _questions(probe, params, external), progress)
+            except SettingsError as error:
+                raise SettingsError(f"params.yaml: probes.{name}.source: {error}") from None
 
 
 def _prepare(
@@ -42,6 +51,21 @@ def _prepare(
             for table in tables[split]:
                 file.write(table)
                 progress.update(file.num_rows)
+
+
+def _prepare_probe(name: str, probe: Probe, folder: Path, questions: Iterable[Row], progress: Progress) -> None:
+    progress.start(name, None, "questions")
+    progress.update(write_probe(probe_path(folder, name), probe.kind, questions))
+
+
+def _questions(probe: Probe, params: Params, external: Path) -> Iterable[Row]:
+    match probe.source:
+        case OfflineProbe() as source:
+            return make_probe(source.recipe, probe.kind, source.questions, params.seed)
+        case ProbeBundled() as source:
+            return read_questions([InputFile(bundled_path(source.name), source.name)], probe.kind)
+        case ProbeFiles() as source:
+            return read_questions(find_inputs(source.paths, source.sha256, external), probe.kind)
 
 
 def _split_names(task: Task) -> Iterable[str]:

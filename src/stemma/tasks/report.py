@@ -17,7 +17,7 @@ _NONE = "–"
 
 
 def results_table(metrics_path: Path) -> str:
-    """The results as markdown: systems by tasks, differences between variants, language models."""
+    """The results as markdown: systems by tasks, differences between variants, language models, word vectors, budgets."""
     metrics = read_json(metrics_path)
     parts = [_markdown(*_task_cells(metrics["tasks"])), _notes(metrics)]
     differences = _difference_lines(metrics["tasks"])
@@ -25,6 +25,10 @@ def results_table(metrics_path: Path) -> str:
         parts.append("\n".join(differences))
     if metrics["language_models"]:
         parts += [_markdown(*_language_cells(metrics["language_models"])), _LANGUAGE_NOTES]
+    if _probe_names(metrics):
+        parts += [_markdown(*_vector_cells(metrics)), _VECTOR_NOTES]
+    if metrics.get("budget"):
+        parts += [_markdown(*_budget_cells(metrics["budget"])), _BUDGET_NOTES]
     return "\n\n".join(parts) + "\n"
 
 
@@ -37,8 +41,12 @@ def console_tables(metrics_path: Path) -> "list[Table]":
     for title, cells in (
         ("Tasks: mean over seeds, and interval", _task_cells(metrics["tasks"])),
         ("Language models on test text", _language_cells(metrics["language_models"])),
+        ("Word vectors: score, and share of the questions that it is of", _vector_cells(metrics)),
+        ("What pretraining took", _budget_cells(metrics.get("budget", {}))),
     ):
         header, rows = cells
+        if not rows:
+            continue
         table = Table(title=title, title_justify="left")
         for name in header:
             table.add_column(name, no_wrap=True)
@@ -124,6 +132,61 @@ def _figures(part: Mapping[str, Any] | None) -> list[str]:
     if perplexity is None:
         return ["∞", "∞"]
     return [f"{mark}{perplexity:,.1f}", f"{mark}{bits:.3f}"]
+
+
+_VECTOR_NOTES = (
+    "Word vectors as they are, trained for none of this. Similarity: Spearman's correlation of cosines with the judgements, "
+    "with an interval over pairs. Analogies: share of right answers by 3CosAdd among all words but the three asked. In "
+    "parentheses the share of questions whose words have vectors, which alone are scored, and for analogies the score when "
+    "the others count as wrong."
+)
+
+
+def _probe_names(metrics: Mapping[str, Any]) -> list[str]:
+    found = (variant.get("probes", {}) for variant in metrics.get("word_vectors", {}).values())
+    return list(dict.fromkeys(name for probes in found for name in probes))
+
+
+def _vector_cells(metrics: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """A column a probe, a row a variant; those without vectors are named too, unless no variant has any."""
+    names = _probe_names(metrics)
+    variants = metrics["word_vectors"] if names else {}
+    kinds = {name: one["metric"] for variant in variants.values() for name, one in variant.get("probes", {}).items()}
+    rows = [
+        [name, *(_probe_score(variant["probes"][probe]) if "probes" in variant else "no vectors" for probe in names)]
+        for name, variant in variants.items()
+    ]
+    return ["", *(f"{name} ({kinds[name]})" for name in names)], rows
+
+
+def _probe_score(figures: Mapping[str, Any]) -> str:
+    value, coverage = figures["value"], f"{figures['coverage']:.0%}"
+    if value is None:
+        return f"{_NONE} ({coverage})"
+    if figures["metric"] == "spearman":
+        return f"{value:.3f} [{figures['low']:.3f}, {figures['high']:.3f}] ({coverage})"
+    return f"{value:.3f} ({coverage}; {figures['of_all']:.3f})"
+
+
+_BUDGET_NOTES = (
+    "What pretraining took: tokens gone through, repeats counted; what the model keeps (weights, or n-grams with their "
+    "counts); and an estimate of floating-point operations, by the formula in the family's code. A family that counts "
+    "instead of multiplying has none."
+)
+
+
+def _budget_cells(budget: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    rows = [
+        [name, used["family"], *(_amount(used[key]) for key in ("tokens", "parameters", "flops"))]
+        for name, used in budget.items()
+    ]
+    return ["", "family", "tokens", "parameters", "FLOPs"], rows
+
+
+def _amount(value: float | None) -> str:
+    if value is None:
+        return _NONE
+    return f"{value:,.0f}" if value < 1e9 else f"{value:.2e}"
 
 
 def _markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

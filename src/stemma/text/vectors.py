@@ -4,6 +4,7 @@ Kept as safetensors with a list of words beside it; for other tools, in word2vec
 purpose: approximate search, since a vocabulary that fits a laptop is searched whole in milliseconds.
 """
 
+import difflib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,7 +18,7 @@ from safetensors.numpy import load_file, save_file
 from stemma.errors import InputError
 from stemma.files import atomic_path, read_json, write_json
 
-__all__ = ["Floats", "WordVectors", "load_vectors", "read_word2vec", "save_vectors", "write_word2vec"]
+__all__ = ["MATRIX", "Floats", "WordVectors", "load_vectors", "read_word2vec", "save_vectors", "unit", "write_word2vec"]
 
 Floats = npt.NDArray[np.float32]
 MATRIX: Final = "vectors.safetensors"
@@ -33,11 +34,11 @@ class WordVectors:
     compose: Callable[[str], Floats] | None = None  # a vector for a word that is not among them
 
     def __contains__(self, word: str) -> bool:
-        return word in self._places
+        return word in self.places
 
     def vector(self, word: str) -> Floats | None:
         """The vector of a word; none for a word that the model knows nothing of."""
-        place = self._places.get(word)
+        place = self.places.get(word)
         if place is not None:
             row: Floats = self.matrix[place]
             return row
@@ -48,7 +49,7 @@ class WordVectors:
         vectors = self.vector(one), self.vector(other)
         if vectors[0] is None or vectors[1] is None:
             return None
-        return float(_unit(vectors[0][None])[0] @ _unit(vectors[1][None])[0])
+        return float(unit(vectors[0][None])[0] @ unit(vectors[1][None])[0])
 
     def neighbours(self, word: str, count: int) -> list[tuple[str, float]]:
         """The words nearest to a word by cosine, without itself."""
@@ -56,32 +57,38 @@ class WordVectors:
 
     def analogy(self, first: str, second: str, third: str, count: int) -> list[tuple[str, float]]:
         """What is to `third` as `second` is to `first`: the words nearest to second - first + third (3CosAdd)."""
-        a, b, c = (_unit(self.known(word)[None])[0] for word in (first, second, third))
+        a, b, c = (unit(self.known(word)[None])[0] for word in (first, second, third))
         return self.nearest(b - a + c, count, leave_out=[first, second, third])
 
     def known(self, word: str) -> Floats:
         """The vector of a word that must have one."""
         vector = self.vector(word)
         if vector is None:
-            raise InputError(f"no vector for {word!r}: the model has {len(self.words)} words, and it is not among them")
+            near = ", ".join(difflib.get_close_matches(word, self.words, n=3))
+            hint = f"near it: {near}" if near else "none is spelled like it"
+            raise InputError(
+                f"no vector for {word!r}, which is not among the model's {len(self.words):,} words; {hint}"
+            )
         return vector
 
     def nearest(self, vector: Floats, count: int, *, leave_out: Iterable[str] = ()) -> list[tuple[str, float]]:
         """The words whose vectors have the highest cosine with a vector; of equal ones the more frequent first."""
-        cosines = self._units @ _unit(vector[None])[0]
+        cosines = self.units @ unit(vector[None])[0]
         for word in leave_out:
-            if word in self._places:
-                cosines[self._places[word]] = -np.inf
+            if word in self.places:
+                cosines[self.places[word]] = -np.inf
         order = np.argsort(-cosines, kind="stable")[:count]
         return [(self.words[place], float(cosines[place])) for place in order if np.isfinite(cosines[place])]
 
     @cached_property
-    def _places(self) -> dict[str, int]:
+    def places(self) -> dict[str, int]:
+        """Where each word stands among the words."""
         return {word: place for place, word in enumerate(self.words)}
 
     @cached_property
-    def _units(self) -> Floats:
-        return _unit(self.matrix)
+    def units(self) -> Floats:
+        """The matrix with rows of length 1."""
+        return unit(self.matrix)
 
 
 def save_vectors(vectors: WordVectors, folder: Path) -> None:
@@ -125,7 +132,7 @@ def read_word2vec(path: Path, *, binary: bool) -> WordVectors:
     return WordVectors(keyed.index_to_key, keyed.vectors)
 
 
-def _unit(rows: Floats) -> Floats:
+def unit(rows: Floats) -> Floats:
     """Rows of length 1; a row of zeros stays one."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     return np.asarray(rows / np.where(lengths > 0, lengths, 1), np.float32)

@@ -24,6 +24,9 @@ from stemma.stages import evaluate
 from stemma.tasks.base import PREDICTION_SCHEMAS, ROW_SCHEMAS
 from stemma.tasks.baselines import BASELINES
 from stemma.tasks.metrics import score
+from stemma.tasks.probes import probe_path, write_probe
+from stemma.text.vectors import WordVectors, load_vectors, save_vectors
+from stemma.text.vocabulary import learn_tokenizer, save_tokenizer
 
 ROOT = Path(__file__).resolve().parents[3]
 LABELS = {"order": ["bad", "good"], "cloze": [], "names": ["O", "B-PER", "I-PER"]}
@@ -137,6 +140,7 @@ def settings(**changes: Any) -> Params:
         for variant in values["variants"]
         for task in kinds
     }
+    values["probes"] = {}
     values["evaluation"] = values["evaluation"] | {"bootstrap_draws": 200, "pseudo_perplexity_sentences": 5}
     values["release"]["floors"] = {}
     return parse_settings(Params, values | changes, "test")
@@ -155,6 +159,7 @@ class Project:
             progress or NullProgress(),
             corpora=self.root / "clean",
             tasks=self.root / "tasks",
+            probes=self.root / "probes",
             pretrained=self.root / "pretrained",
             finetuned=self.root / "finetuned",
             out=self.root / "report",
@@ -193,6 +198,7 @@ def write_project(tmp_path: Path) -> Project:
         folder.mkdir(parents=True)
         (folder / "model.json").write_text(json.dumps({"choices": choices, "pseudo": pseudo}))
         (folder / "curve.csv").write_text("step,loss\n1,2.5\n")
+        (folder / "metrics.json").write_text(json.dumps({"tokens": choices, "parameters": 7, "flops": 1.5e12}))
         write_manifest(folder)
     for pair_name, pair in params.pairs.items():
         folder = tmp_path / "finetuned" / pair_name
@@ -372,3 +378,71 @@ def test_a_family_without_a_likelihood_says_so(project, monkeypatch):
     monkeypatch.setattr(module, "FAMILY", replace(UNIFORM, load_scorer=None))
     metrics = project.run()
     assert metrics["language_models"]["better"] == {"family": "uniform", "likelihood": "none"}
+
+
+QUESTIONS: dict[str, tuple[Any, list[dict[str, Any]]]] = {
+    "alike": (
+        "similarity",
+        [
+            {"first": "Cow", "second": "goat", "score": 9.0},
+            {"first": "cow", "second": "ship", "score": 1.0},
+            {"first": "cow", "second": "boat", "score": 2.0},
+            {"first": "cow", "second": "whale", "score": 5.0},
+        ],
+    ),
+    "plurals": (
+        "analogy",
+        [{"section": "s", "first": "cow", "second": "cows", "third": "boat", "answer": "boats"}],
+    ),
+}
+
+
+def add_vectors(project: Project, monkeypatch: pytest.MonkeyPatch) -> Params:
+    """Word vectors for one of the variants' folders, another family for the other, and questions to ask."""
+    words = ["cow", "goat", "boat", "ship", "cows", "boats"]
+    matrix = np.array([[1, 0, 0], [3, 1, 0], [0, 1, 0], [-1, 3, 0], [1, 0, 1], [0, 1, 1]], np.float32)
+    folder = project.root / "pretrained" / "better"
+    save_vectors(WordVectors(words, matrix), folder)
+    tokenizer = next(iter(project.params.tokenizers.values())).model_copy(update={"kind": "word", "lowercase": True})
+    save_tokenizer(learn_tokenizer([(word, 9) for word in words], tokenizer), tokenizer, folder)
+    write_manifest(folder)
+    for name, (kind, rows) in QUESTIONS.items():
+        (project.root / "probes").mkdir(exist_ok=True)
+        write_probe(probe_path(project.root / "probes", name), kind, rows)
+    module = ModuleType("stemma.families.words.family")
+    module.FAMILY = replace(UNIFORM, name="words", load_scorer=None, load_vectors=load_vectors)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(families, "families", lambda: ["uniform", "words"])
+    values = project.params.model_dump()
+    values["families"]["words"] = {}
+    values["variants"]["better"]["family"] = "words"
+    values["pairs"] = {name: pair for name, pair in values["pairs"].items() if pair["variant"] == "worse"}
+    source = {"kind": "bundled", "name": "wordsim353"}  # not read here
+    values["probes"] = {name: {"kind": kind, "source": source} for name, (kind, _) in QUESTIONS.items()}
+    return parse_settings(Params, values, "test")
+
+
+def test_probes_are_asked_of_variants_that_have_word_vectors(project, monkeypatch):
+    metrics = project.run(add_vectors(project, monkeypatch))
+    assert metrics["word_vectors"]["worse"] == {"family": "uniform", "vectors": "none"}
+    better = metrics["word_vectors"]["better"]
+    assert (better["family"], better["words"], better["size"]) == ("words", 6, 3)
+    assert better["probes"]["alike"].items() >= {"value": 1.0, "covered": 3, "coverage": 0.75}.items()  # Cow is cow
+    assert better["probes"]["plurals"].items() >= {"value": 1.0, "of_all": 1.0, "n": 1}.items()
+    summary = json.loads((project.root / "report" / "summary.json").read_text())
+    assert summary["word_vectors"] == {"better": {"alike": 1.0, "plurals": 1.0}}
+    table = (project.root / "report" / "results.md").read_text()
+    assert "| worse | no vectors | no vectors |" in table
+    assert "| better | words | 8 | 7 | 1.50e+12 |" in table
+
+
+def test_a_probe_that_was_not_prepared_is_named(project, monkeypatch):
+    params = add_vectors(project, monkeypatch)
+    probe_path(project.root / "probes", "plurals").unlink()
+    with pytest.raises(InputError, match=r"probes/plurals\.parquet: no such file; run `dvc repro prepare`"):
+        project.run(params)
+
+
+def test_budgets_are_what_the_models_say(measured):
+    used = {"family": "uniform", "parameters": 7, "flops": 1.5e12}
+    assert measured[1]["budget"] == {"better": {"tokens": 8, **used}, "worse": {"tokens": 16, **used}}

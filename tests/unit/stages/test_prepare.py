@@ -9,12 +9,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from stemma.config import Params, parse_settings
 from stemma.data.splits import split_of
 from stemma.errors import InputError, SettingsError
 from stemma.files import digest_tree
 from stemma.progress import NullProgress
 from stemma.stages import prepare
 from stemma.tasks.base import ROW_SCHEMAS, SPLITS
+from stemma.tasks.probes import PROBE_SCHEMAS
 from tests import toy_inputs
 
 
@@ -25,6 +27,7 @@ def run(tasks: dict[str, Any], out: str = "raw/tasks") -> Path:
         corpora=Path("raw/corpora"),
         external=Path("data/external"),
         out=Path(out),
+        probes=Path("raw/probes"),
     )
     return Path(out)
 
@@ -142,7 +145,7 @@ def test_a_failure_leaves_what_was_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"^data/external/span-test\.jsonl:1: not valid JSON"):
         run({"toy": toy_inputs.task("span", files)})
     assert digest_tree([out]) == before
-    assert [path.name for path in Path("raw").iterdir()] == ["tasks"]
+    assert sorted(path.name for path in Path("raw").iterdir()) == ["probes", "tasks"]
 
 
 HUB = {"kind": "hub", "dataset": "local", "revision": "main", "splits": {split: split for split in SPLITS}}
@@ -198,3 +201,68 @@ def test_hub_spans_come_with_answers_as_lists() -> None:
     assert rows == [
         {"id": "q", "document": "t", "context": "ab", "question": "?", "answers": [{"text": "b", "start": 1}]}
     ]
+
+
+def run_probes(**probes: Any) -> Path:
+    values = toy_inputs.settings({}) | {"probes": probes}
+    out = Path("raw/probes")
+    prepare.run(
+        parse_settings(Params, values, "params.yaml"),
+        NullProgress(),
+        corpora=Path("raw/corpora"),
+        external=Path("data/external"),
+        out=Path("raw/tasks"),
+        probes=out,
+    )
+    return out
+
+
+def bundled(kind: str, name: str) -> dict[str, Any]:
+    return {"kind": kind, "source": {"kind": "bundled", "name": name}}
+
+
+def offline(kind: str, recipe: str, questions: int) -> dict[str, Any]:
+    return {"kind": kind, "source": {"kind": "offline", "recipe": recipe, "questions": questions}}
+
+
+def test_probes_become_files_of_their_kinds_schema() -> None:
+    path = Path("data/external/own.txt")
+    path.write_text("北京 上海 0.5\n")
+    out = run_probes(
+        wordsim=bundled("similarity", "wordsim353"),
+        simlex=bundled("similarity", "simlex999"),
+        google=bundled("analogy", "google-analogies"),
+        kinds=offline("similarity", "story-kinds", 20),
+        own={"kind": "similarity", "source": {"kind": "files", "paths": [str(path)]}},
+    )
+    tables = {file.stem: pq.read_table(file) for file in sorted(out.iterdir())}
+    sizes = {"google": 19544, "kinds": 20, "own": 1, "simlex": 999, "wordsim": 353}
+    assert {name: len(table) for name, table in tables.items()} == sizes
+    assert tables["google"].schema.equals(PROBE_SCHEMAS["analogy"])
+    assert tables["own"].to_pylist() == [{"first": "北京", "second": "上海", "score": 0.5}]
+    assert tables["wordsim"]["score"].to_pylist()[:2] == [6.77, 7.35]
+
+
+def test_the_same_probes_give_the_same_bytes_and_another_set_leaves_no_file_behind() -> None:
+    kinds = {"kinds": offline("similarity", "story-kinds", 50), "plurals": offline("analogy", "story-plurals", 50)}
+    first = digest_tree([run_probes(**kinds)])
+    assert digest_tree([run_probes(**kinds)]) == first
+    assert list(run_probes().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("probe", "message"),
+    [
+        (offline("analogy", "story-kinds", 5), "makes a probe of kind 'similarity', not 'analogy'"),
+        (offline("analogy", "story-ends", 5), "no recipe 'story-ends'; there are story-kinds, story-plurals"),
+        (offline("analogy", "story-plurals", 30_000), "has no 30000 different questions; ask for fewer"),
+    ],
+)
+def test_a_probe_that_can_not_be_is_named_with_its_key(probe: dict[str, Any], message: str) -> None:
+    with pytest.raises(SettingsError, match=rf"^params\.yaml: probes\.toy\.source: .*{message}"):
+        run_probes(toy=probe)
+
+
+def test_a_bundled_set_of_another_kind_is_refused_at_its_first_line() -> None:
+    with pytest.raises(InputError, match=r"wordsim353:3: expected four words, found 3"):
+        run_probes(toy=bundled("analogy", "wordsim353"))

@@ -52,6 +52,24 @@ METRICS = {
         },
         "vectors": {"family": "word2vec", "likelihood": "none"},
     },
+    "word_vectors": {
+        "bert": {"family": "bert", "vectors": "none"},
+        "vectors": {
+            "family": "word2vec",
+            "vectors": "words",
+            "words": 900,
+            "size": 50,
+            "probes": {
+                "alike": {"metric": "spearman", "value": 0.25, "low": 0.2, "high": 0.3, "coverage": 0.5},
+                "capitals": {"metric": "accuracy", "value": 0.5, "coverage": 0.96, "of_all": 0.48, "sections": {}},
+                "rare": {"metric": "spearman", "value": None, "low": None, "high": None, "coverage": 0.0},
+            },
+        },
+    },
+    "budget": {
+        "bert": {"family": "bert", "tokens": 2_400_000, "parameters": 700_000, "flops": 1.25e13},
+        "ngram": {"family": "ngram", "tokens": 500, "parameters": 1200, "flops": None},
+    },
 }
 
 
@@ -81,6 +99,29 @@ def test_console(metrics_path):
         Console(file=text, width=200).print(table)
     assert "0.500 [0.410, 0.591]" in text.getvalue()
     assert "~55.5" in text.getvalue()
+    assert "0.250 [0.200, 0.300] (50%)" in text.getvalue()
+    assert "1.25e+13" in text.getvalue()
+
+
+def test_word_vectors_say_what_they_cover_and_who_has_none(metrics_path):
+    table = results_table(metrics_path)
+    assert "|  | alike (spearman) | capitals (accuracy) | rare (spearman) |" in table
+    assert "| bert | no vectors | no vectors | no vectors |" in table
+    assert "| vectors | 0.250 [0.200, 0.300] (50%) | 0.500 (96%; 0.480) | – (0%) |" in table
+
+
+def test_budgets(metrics_path):
+    table = results_table(metrics_path)
+    assert "| bert | bert | 2,400,000 | 700,000 | 1.25e+13 |" in table
+    assert "| ngram | ngram | 500 | 1,200 | – |" in table
+
+
+@pytest.mark.parametrize("vectors", [{}, {"bert": {"family": "bert", "vectors": "none"}}])
+def test_without_a_probe_there_is_no_table_of_them(tmp_path, vectors):
+    write_json(tmp_path / "metrics.json", METRICS | {"word_vectors": vectors})
+    assert "3CosAdd" not in results_table(tmp_path / "metrics.json")
+    titles = [str(table.title) for table in console_tables(tmp_path / "metrics.json")]
+    assert not [title for title in titles if "vectors" in title]
 
 
 def test_results_go_between_their_markers_and_nowhere_else(metrics_path, tmp_path):

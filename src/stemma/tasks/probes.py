@@ -1,0 +1,109 @@
+"""Probes: questions to word vectors, from public sets in their original formats.
+
+similarity   two words and how alike people found them, a line each, between tabs or spaces
+analogy      four words a line, A : B = C : D, below lines `: section`
+
+Lines that are empty or begin with `#` are passed over, as is the line of column names that WordSim-353 and SimLex-999 come with.
+Words stay as they are written; it is for those who ask to spell them as a model does.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from stemma.data.input_files import InputFile
+from stemma.data.lines import read_lines
+from stemma.errors import InputError
+
+__all__ = ["PROBE_SCHEMAS", "ProbeKind", "Row", "probe_path", "read_probe", "read_questions", "write_probe"]
+
+ProbeKind = Literal["similarity", "analogy"]
+Row = dict[str, Any]
+
+PROBE_SCHEMAS: Final[dict[ProbeKind, pa.Schema]] = {
+    "similarity": pa.schema([("first", pa.string()), ("second", pa.string()), ("score", pa.float64())]),
+    "analogy": pa.schema([(name, pa.string()) for name in ("section", "first", "second", "third", "answer")]),
+}
+_SCORE_COLUMNS: Final = ("simlex999", "human (mean)", "score")  # where the sets that name their columns have it
+
+
+def read_questions(files: Iterable[InputFile], kind: ProbeKind) -> Iterator[Row]:
+    """The questions of original files, in their order."""
+    read = _read_similarity if kind == "similarity" else _read_analogies
+    for file in files:
+        rows = 0
+        for rows, row in enumerate(read(file), start=1):  # noqa: B007 - counted, to see that there are any
+            yield row
+        if not rows:
+            raise InputError(f"{file.name}: no questions in the file")
+
+
+def probe_path(folder: Path, name: str) -> Path:
+    """Where a folder of probes holds one."""
+    return folder / f"{name}.parquet"
+
+
+def write_probe(path: Path, kind: ProbeKind, rows: Iterable[Row]) -> int:
+    """Write a probe's questions as parquet; how many there are."""
+    table = pa.Table.from_pylist(list(rows), schema=PROBE_SCHEMAS[kind])
+    pq.write_table(table, path, compression="zstd")
+    return len(table)
+
+
+def read_probe(path: Path, kind: ProbeKind) -> dict[str, list[Any]]:
+    """The columns of what `write_probe` wrote."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; run `dvc repro prepare`")
+    table = pq.read_table(path)
+    if not table.schema.equals(PROBE_SCHEMAS[kind]):
+        raise InputError(f"{path}: holds no {kind} probe; run `dvc repro prepare`")
+    columns: dict[str, list[Any]] = table.to_pydict()
+    return columns
+
+
+def _read_similarity(file: InputFile) -> Iterator[Row]:
+    width, place = 3, 2  # columns, and which of them is the score
+    for number, (where, fields) in enumerate(_fields(file)):
+        named = [name for name in _SCORE_COLUMNS if name in map(str.lower, fields)]
+        if number == 0 and named:
+            width, place = len(fields), [field.lower() for field in fields].index(named[0])
+            continue
+        if len(fields) != width:
+            raise InputError(f"{where}: expected two words and a score, found {len(fields)} columns instead of {width}")
+        yield {"first": fields[0], "second": fields[1], "score": _number(fields[place], where)}
+
+
+def _read_analogies(file: InputFile) -> Iterator[Row]:
+    section = ""
+    for where, fields in _fields(file):
+        if fields[0].startswith(":"):
+            section = " ".join(fields).removeprefix(":").strip()
+            if not section:
+                raise InputError(f"{where}: a section without a name; write ': name'")
+            continue
+        if len(fields) != 4:
+            raise InputError(f"{where}: expected four words, found {len(fields)}")
+        yield dict(zip(PROBE_SCHEMAS["analogy"].names, (section, *fields), strict=True))
+
+
+def _fields(file: InputFile) -> Iterator[tuple[str, Sequence[str]]]:
+    """The columns of the lines that say something, with their place in the file."""
+    for number, line in read_lines(file.path, file.name):
+        text = line.strip()
+        if text and not text.startswith("#"):
+            fields = text.split("\t") if "\t" in text else text.split()
+            yield f"{file.name}:{number}", [field.strip() for field in fields]
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise InputError(f"{where}: the score {text!r} is not a number")
+    return value

@@ -1,0 +1,94 @@
+"""What probes find: coverage, spelling, answers in blocks."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from stemma.config import Evaluation, Tokenizer
+from stemma.tasks import word_vectors
+from stemma.tasks.word_vectors import measure_probe, solve_analogies, spelling
+from stemma.text.vectors import WordVectors
+from stemma.text.vocabulary import learn_tokenizer, save_tokenizer
+
+SETTINGS = Evaluation(confidence=0.9, bootstrap_draws=200, bootstrap_seed=1, pseudo_perplexity_sentences=1)
+WORDS = ["king", "queen", "man", "woman", "苹果"]
+MATRIX = np.array([[2, 0, 1], [2, 1, 1], [1, 0, 0], [1, 1, 0], [0, 0, 3]], np.float32)
+VECTORS = WordVectors(WORDS, MATRIX)
+FAR = {"first": "King", "second": "苹果", "score": 1.0}
+ALIKE = [
+    {"first": "king", "second": "queen", "score": 9.0},
+    {"first": "king", "second": "man", "score": 5.0},
+    FAR,
+    {"first": "king", "second": "emperor", "score": 7.0},
+]
+FAMILY = {"section": "family", "first": "man", "second": "king", "third": "woman", "answer": "queen"}
+FRUIT = {"section": "fruit", "first": "man", "second": "king", "third": "苹果", "answer": "woman"}
+UNKNOWN = {"section": "fruit", "first": "man", "second": "king", "third": "pear", "answer": "queen"}
+
+
+def columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
+    return {name: [row[name] for row in rows] for name in rows[0]}
+
+
+def test_similarity_is_of_the_pairs_that_are_covered() -> None:
+    figures = measure_probe("similarity", columns(ALIKE), VECTORS, str.lower, SETTINGS)
+    assert figures["value"] == pytest.approx(1)
+    assert figures["low"] <= 1 <= figures["high"] + 1e-9
+    assert (figures["n"], figures["covered"], figures["coverage"], figures["composed"]) == (4, 3, 0.75, 0)
+
+
+def test_words_are_spelled_as_the_model_does() -> None:
+    assert measure_probe("similarity", columns(ALIKE), VECTORS, str, SETTINGS)["covered"] == 2  # no King
+
+
+def test_composed_vectors_cover_and_are_counted() -> None:
+    composing = WordVectors(WORDS, MATRIX, compose=lambda _: np.array([2, 0, 1], np.float32))
+    figures = measure_probe("similarity", columns(ALIKE), composing, str.lower, SETTINGS)
+    assert (figures["coverage"], figures["composed"]) == (1, 1)
+    answered = measure_probe("analogy", columns([FAMILY, UNKNOWN]), composing, str, SETTINGS)
+    assert answered["covered"] == 2
+    unanswerable = measure_probe("analogy", columns([UNKNOWN | {"answer": "pears"}]), composing, str, SETTINGS)
+    assert unanswerable["covered"] == 0  # only words of the vocabulary can be answers
+
+
+@pytest.mark.parametrize("rows", [[FAR | {"second": "pear"}], [FAR], [FAR, FAR]])
+def test_without_an_order_to_compare_there_is_no_figure(rows: list[dict[str, Any]]) -> None:
+    figures = measure_probe("similarity", columns(rows), VECTORS, str.lower, SETTINGS)
+    assert (figures["value"], figures["low"], figures["high"]) == (None, None, None)
+
+
+def test_analogies_count_what_is_left_out_a_second_time_as_wrong() -> None:
+    figures = measure_probe("analogy", columns([FAMILY, FRUIT, UNKNOWN]), VECTORS, str, SETTINGS)
+    right = figures["sections"]["family"]
+    assert right == {"n": 1, "covered": 1, "coverage": 1.0, "value": 1.0, "of_all": 1.0}
+    assert figures["sections"]["fruit"] == {"n": 2, "covered": 1, "coverage": 0.5, "value": 0.0, "of_all": 0.0}
+    assert (figures["value"], figures["of_all"]) == (0.5, pytest.approx(1 / 3))
+
+
+def test_no_question_covered_is_no_figure() -> None:
+    figures = measure_probe("analogy", columns([UNKNOWN]), VECTORS, str, SETTINGS)
+    assert (figures["value"], figures["of_all"], figures["coverage"]) == (None, 0.0, 0.0)
+
+
+def test_answers_in_blocks_are_those_of_one_question_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(2)
+    words = [f"w{number}" for number in range(60)]
+    vectors = WordVectors(words, rng.normal(size=(60, 8)).astype(np.float32))
+    questions = [tuple(map(str, rng.choice(words, 3))) for _ in range(50)]
+    alone = [vectors.analogy(*question, 1)[0][0] for question in questions]  # type: ignore[call-arg,arg-type]
+    monkeypatch.setattr(word_vectors, "_BLOCK", 7 * 60)
+    assert solve_analogies(vectors, questions) == alone  # type: ignore[arg-type]
+
+
+def test_of_equal_candidates_the_more_frequent_is_the_answer() -> None:
+    twins = WordVectors(["a", "b", "c", "one", "two"], np.array([[1, 0], [0, 1], [1, 0], [0, 2], [0, 2]], np.float32))
+    assert solve_analogies(twins, [("a", "b", "c")]) == ["one"]
+
+
+@pytest.mark.parametrize("lowercase", [True, False])
+def test_spelling_is_the_tokenizers(tmp_path: Path, lowercase: bool) -> None:
+    settings = Tokenizer(corpus="c", kind="word", vocabulary_size=50, min_frequency=1, lowercase=lowercase)
+    save_tokenizer(learn_tokenizer([("a", 3)], settings), settings, tmp_path)
+    assert spelling(tmp_path)("Élan 北京") == ("élan 北京" if lowercase else "Élan 北京")
