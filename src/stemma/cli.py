@@ -15,6 +15,7 @@ from stemma.errors import StemmaError
 from stemma.progress import Progress, open_progress
 
 if TYPE_CHECKING:
+    from stemma.adapters.words import Words
     from stemma.config import Params
 
 __all__ = ["app", "run"]
@@ -36,6 +37,7 @@ STAGES = "Stages, as dvc.yaml runs them"
 In = Annotated[Path, typer.Option()]
 Out = Annotated[Path, typer.Option()]
 Name = Annotated[str, typer.Argument()]
+Vectors = Annotated[Path | None, typer.Option("--model", help="a pretrained model's folder, or a file of word2vec's")]
 
 
 def run() -> None:
@@ -288,6 +290,69 @@ def export_arpa(
 
     export(model, out)
     print(f"Wrote {out}")
+
+
+@app.command()
+def neighbours(
+    word: Annotated[str, typer.Argument(help="a word")],
+    model: Vectors = None,
+    count: Annotated[int, typer.Option(min=1, help="how many")] = 10,
+) -> None:
+    """Show the words nearest to a word. Example: stemma neighbours boat."""
+    from stemma.adapters.words import describe_neighbours
+
+    for line in describe_neighbours(_open_words(model), word, count):
+        print(line)
+
+
+@app.command()
+def analogy(
+    first: Annotated[str, typer.Argument(help="A")],
+    second: Annotated[str, typer.Argument(help="B")],
+    third: Annotated[str, typer.Argument(help="C")],
+    model: Vectors = None,
+    count: Annotated[int, typer.Option(min=1, help="how many")] = 5,
+) -> None:
+    """A is to B as C is to what? Example: stemma analogy boat boats train."""
+    from stemma.adapters.words import describe_analogy
+
+    for line in describe_analogy(_open_words(model), first, second, third, count):
+        print(line)
+
+
+@app.command()
+def plot_words(
+    file: Annotated[Path, typer.Argument(help="an .svg or .png")],
+    words: Annotated[list[str], typer.Argument(help="three or more")],
+    model: Vectors = None,
+) -> None:
+    """Draw words by their two principal components. Example: stemma plot-words words.svg boat boats train trains."""
+    from stemma.adapters.words import draw_words
+
+    draw_words(_open_words(model), words, file)
+    print(f"Wrote {file}")
+
+
+@app.command()
+def export_vectors(
+    model: Annotated[Path, typer.Argument(help="a pretrained model's folder")],
+    file: Annotated[Path, typer.Argument(help="in word2vec's format")],
+    binary: Annotated[bool, typer.Option("--binary", help="its binary kind")] = False,
+) -> None:
+    """Write word vectors for other tools. Example: stemma export-vectors models/pretrained/word2vec vectors.txt."""
+    from stemma.adapters.words import export_vectors as export
+
+    export(model, file, binary=binary)
+    print(f"Wrote {file}")
+
+
+def _open_words(model: Path | None) -> "Words":
+    from stemma.adapters.words import choose_model, open_words
+
+    if model is None:
+        model = choose_model(PARAMS, Path("models/pretrained"))
+        print(f"model: {model}", file=sys.stderr)
+    return open_words(model)
 
 
 @contextmanager
