@@ -220,13 +220,14 @@ def ledger(model: Annotated[str, typer.Argument(help="a registered model's name;
 @app.command()
 def results(
     metrics: Annotated[Path, typer.Option(help="what `evaluate` wrote")] = Path("reports/evaluation/metrics.json"),
+    seconds: Annotated[bool, typer.Option("--seconds", help="ask MLflow how long each pretraining took")] = False,
 ) -> None:
     """Show the scores of the last evaluation. Example: stemma results."""
     from rich.console import Console
 
     from stemma.tasks.report import console_tables
 
-    for table in console_tables(metrics):
+    for table in console_tables(metrics, _seconds() if seconds else None):
         Console().print(table)
 
 
@@ -344,6 +345,14 @@ def export_vectors(
 
     export(model, file, binary=binary)
     print(f"Wrote {file}")
+
+
+def _seconds() -> dict[str, float]:
+    from stemma.adapters.store import MlflowStore
+    from stemma.adapters.timings import training_seconds
+    from stemma.config import load_params
+
+    return training_seconds(load_params(PARAMS).variants, Path("models/pretrained"), MlflowStore())
 
 
 def _open_words(model: Path | None) -> "Words":

@@ -32,8 +32,8 @@ def results_table(metrics_path: Path) -> str:
     return "\n\n".join(parts) + "\n"
 
 
-def console_tables(metrics_path: Path) -> "list[Table]":
-    """The results as short tables for a terminal."""
+def console_tables(metrics_path: Path, seconds: Mapping[str, float] | None = None) -> "list[Table]":
+    """The results as short tables for a terminal; with the seconds of variants' trainings, if they are given."""
     from rich.table import Table
 
     metrics = read_json(metrics_path)
@@ -42,7 +42,7 @@ def console_tables(metrics_path: Path) -> "list[Table]":
         ("Tasks: mean over seeds, and interval", _task_cells(metrics["tasks"])),
         ("Language models on test text", _language_cells(metrics["language_models"])),
         ("Word vectors: score, and share of the questions that it is of", _vector_cells(metrics)),
-        ("What pretraining took", _budget_cells(metrics.get("budget", {}))),
+        ("What pretraining took", _budget_cells(metrics.get("budget", {}), seconds)),
     ):
         header, rows = cells
         if not rows:
@@ -175,12 +175,17 @@ _BUDGET_NOTES = (
 )
 
 
-def _budget_cells(budget: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+def _budget_cells(
+    budget: Mapping[str, Any], seconds: Mapping[str, float] | None = None
+) -> tuple[list[str], list[list[str]]]:
     rows = [
         [name, used["family"], *(_amount(used[key]) for key in ("tokens", "parameters", "flops"))]
         for name, used in budget.items()
     ]
-    return ["", "family", "tokens", "parameters", "FLOPs"], rows
+    header = ["", "family", "tokens", "parameters", "FLOPs"]
+    if seconds is None:
+        return header, rows
+    return [*header, "seconds"], [[*row, _amount(seconds.get(row[0]))] for row in rows]
 
 
 def _amount(value: float | None) -> str:

@@ -116,6 +116,14 @@ def test_budgets(metrics_path):
     assert "| ngram | ngram | 500 | 1,200 | – |" in table
 
 
+def test_seconds_are_shown_only_when_given(metrics_path):
+    for seconds in (None, {"bert": 185.4}):
+        *_, table = console_tables(metrics_path, seconds)
+        text = io.StringIO()
+        Console(file=text, width=200).print(table)
+        assert ("seconds" in text.getvalue(), "185" in text.getvalue()) == (seconds is not None,) * 2
+
+
 @pytest.mark.parametrize("vectors", [{}, {"bert": {"family": "bert", "vectors": "none"}}])
 def test_without_a_probe_there_is_no_table_of_them(tmp_path, vectors):
     write_json(tmp_path / "metrics.json", METRICS | {"word_vectors": vectors})
