@@ -8,6 +8,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
@@ -22,7 +23,7 @@ from stemma.data.splits import Split, split_of
 from stemma.data.spool import RowFile, TextSpool
 from stemma.data.workspace import Workspace
 
-__all__ = ["CleanedDocument", "DocumentPool", "PackedDocuments", "pack_documents", "unpack_document"]
+__all__ = ["CleanedDocument", "DocumentPool", "KeptDocument", "PackedDocuments", "pack_documents"]
 
 PREFERENCE: Final[tuple[Split, ...]] = ("test", "validation", "train")
 _ROWS_PER_STEP: Final = 1024
@@ -30,49 +31,61 @@ _ROWS_PER_STEP: Final = 1024
 
 @dataclass(frozen=True, slots=True)
 class CleanedDocument:
-    """A document that stays."""
+    """A document before it is known whether it stays; its sentences are lines of UTF-8."""
 
     id: str
     source: str
-    text: str
+    sentences: bytes | bytearray
+    words: npt.NDArray[np.uint32]  # a hash each
+    digest: bytes  # of the text
+
+
+@dataclass(frozen=True, slots=True)
+class KeptDocument:
+    """A document that stays, as UTF-8; its sentences are lines."""
+
+    id: bytes
+    source: bytes
+    sentences: bytes
+
+    def row(self) -> dict[str, bytes]:
+        """It as a row of `CLEAN_SCHEMA`."""
+        return {"id": self.id, "source": self.source, "sentences": self.sentences}
+
+    def count(self) -> tuple[int, int]:
+        """How many sentences it has, and how many characters they have."""
+        num_breaks = self.sentences.count(b"\n")
+        return num_breaks + 1, len(self.sentences.decode()) - num_breaks
 
 
 @dataclass(frozen=True, slots=True)
 class PackedDocuments:
-    """Documents as the pool keeps them: a row each, what their order goes by, and their texts end to end."""
+    """Documents as the pool keeps them, with their contents on disk: a row each, and what their order goes by."""
 
     rows: npt.NDArray[Any]
     order: npt.NDArray[
         np.uint64
     ]  # (documents, 4): the split's place among `PREFERENCE`, the id's hash, the text's digest
-    data: bytes
 
 
 def pack_documents(
-    documents: Sequence[CleanedDocument],
-    words: Sequence[npt.NDArray[np.uint64]],
-    splits: Splits,
-    settings: NearDuplicates,
+    documents: Sequence[CleanedDocument], splits: Splits, settings: NearDuplicates, folder: Path
 ) -> PackedDocuments:
-    """Make documents ready for the pool; `words` are the hashes of each one's words."""
+    """Make documents ready for the pool that has its texts in `folder`; any process may."""
     minhash = MinHash(settings.permutations, settings.shingle)
     rows = np.zeros(len(documents), dtype=document_dtype(settings.permutations))
     order = np.zeros((len(documents), 4), dtype=np.uint64)
-    data = [f"{document.id}\0{document.source}\0{document.text}".encode() for document in documents]
-    rows["length"] = [len(piece) for piece in data]
-    rows["begin"] = np.cumsum(rows["length"]) - rows["length"]
-    for number, (document, hashes) in enumerate(zip(documents, words, strict=True)):
-        rows[number]["signature"] = minhash.signature(hashes)
-        rows[number]["digest"] = _digest(document.text)
+    for number, document in enumerate(documents):
+        head = f"{document.id}\0{document.source}\0".encode()
+        row = rows[number]
+        row["signature"] = minhash.signature(document.words)
+        row["digest"] = np.frombuffer(document.digest, dtype=np.uint64)
+        row["process"], row["begin"] = TextSpool.append(folder, (head, document.sentences))
+        row["length"] = len(head) + len(document.sentences)
         order[number, 0] = PREFERENCE.index(split_of(document.id, splits))
-        order[number, 1:3] = _digest(document.id)
+        order[number, 1:3] = np.frombuffer(_digest(document.id), dtype=np.uint64)
     order[:, 3] = rows["digest"][:, 0]
-    return PackedDocuments(rows, order, b"".join(data))
-
-
-def unpack_document(data: bytes) -> CleanedDocument:
-    """A document as `DocumentPool.documents` gives it back."""
-    return CleanedDocument(*data.decode().split("\0", 2))
+    return PackedDocuments(rows, order)
 
 
 class DocumentPool:
@@ -81,7 +94,8 @@ class DocumentPool:
     def __init__(self, workspace: Workspace, settings: Cleaning) -> None:
         self._workspace, self._settings = workspace, settings
         dtype = document_dtype(settings.near_duplicates.permutations)
-        self._texts = TextSpool(workspace.folder / "texts")
+        self.texts_dir = workspace.folder / "texts"
+        self._texts = TextSpool(self.texts_dir)
         self._arrivals = RowFile(workspace.folder / "arrivals", dtype)
         self._ordered = RowFile(workspace.folder / "ordered", dtype)
         self._order = RecordSorter(
@@ -97,12 +111,11 @@ class DocumentPool:
         """Take documents."""
         arrivals = self._arrivals.num_rows + np.arange(len(documents.rows))
         self._order.add(*documents.order.T, arrivals)
-        documents.rows["begin"] += self._texts.append(documents.data)
         self._arrivals.append(documents.rows)
         self._num_of_split += np.bincount(documents.order[:, 0].astype(np.int64), minlength=len(PREFERENCE))
 
-    def documents(self) -> Iterator[tuple[Split, Iterator[bytes]]]:
-        """The documents that stay, packed, split by split, once; how many of each do not is then in `duplicates`."""
+    def documents(self) -> Iterator[tuple[Split, Iterator[KeptDocument]]]:
+        """The documents that stay, split by split, once; how many of each do not is then in `duplicates`."""
         for *_, arrival in self._order.blocks():
             for begin in range(0, len(arrival), _ROWS_PER_STEP):
                 self._ordered.append(self._arrivals.gather(arrival[begin : begin + _ROWS_PER_STEP]))
@@ -113,11 +126,12 @@ class DocumentPool:
         for split, (begin, end) in self._ranges().items():
             yield split, self._read_range(begin, end, removed)
 
-    def _read_range(self, begin: int, end: int, removed: npt.NDArray[np.bool_]) -> Iterator[bytes]:
+    def _read_range(self, begin: int, end: int, removed: npt.NDArray[np.bool_]) -> Iterator[KeptDocument]:
         for start in range(begin, end, _ROWS_PER_STEP):
             rows = self._ordered.read(start, min(_ROWS_PER_STEP, end - start))
             for row in rows[~removed[start : start + len(rows)]]:
-                yield self._texts.read(int(row["begin"]), int(row["length"]))
+                place = (int(row[name]) for name in ("process", "begin", "length"))
+                yield KeptDocument(*self._texts.read(*place).split(b"\0", 2))
 
     def _ranges(self) -> dict[Split, tuple[int, int]]:
         """The places of each split in the order of preference."""
@@ -137,5 +151,5 @@ class DocumentPool:
             file.__exit__(kind, error, trace)
 
 
-def _digest(text: str) -> npt.NDArray[np.uint64]:
-    return np.frombuffer(hashlib.blake2b(text.encode(), digest_size=16).digest(), dtype=np.uint64)
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode(), digest_size=16).digest()

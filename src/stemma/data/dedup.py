@@ -26,9 +26,8 @@ _ORDINAL_BITS: Final = 40
 
 def document_dtype(permutations: int) -> np.dtype[Any]:
     """What is known of a document: its text's digest, its signature, and where its text lies."""
-    return np.dtype(
-        [("digest", "<u8", (2,)), ("signature", "<u4", (permutations,)), ("begin", "<i8"), ("length", "<i8")]
-    )
+    place = [(name, "<i8") for name in ("process", "begin", "length")]
+    return np.dtype([("digest", "<u8", (2,)), ("signature", "<u4", (permutations,)), *place])
 
 
 def exact_duplicates(documents: RowFile, workspace: Workspace) -> Flags:

@@ -51,26 +51,28 @@ def document_id(source: str, key: str) -> str:
     return hashlib.blake2b(f"{source}\0{key}".encode(), digest_size=16).hexdigest()
 
 
-def document_row(document: Document, source: str, licence: str) -> dict[str, str]:
-    """A document as a row of `DOCUMENT_SCHEMA`."""
-    return {
+def document_row(document: Document, source: str, licence: str) -> dict[str, bytes]:
+    """A document as a row of `DOCUMENT_SCHEMA`, in UTF-8."""
+    values = {
         "id": document_id(source, document.key),
         "source": source,
         "licence": licence,
         "title": document.title,
         "text": document.text,
     }
+    return {name: value.encode() for name, value in values.items()}
 
 
 class RowGroupWriter:
     """Writes rows into `<stem>-00000.parquet`, `<stem>-00001.parquet`, … of a folder, a row group at a time.
 
-    Columns are strings or lists of strings. Even without rows there is a first file, so that a reader finds the schema.
+    Columns are strings or lists of strings; of either, a value may be given as UTF-8, a list as lines. Even without rows there
+    is a first file, so that a reader finds the schema.
     """
 
     def __init__(self, folder: Path, stem: str, schema: pa.Schema, *, bytes_per_file: int = BYTES_PER_FILE) -> None:
         self._folder, self._stem, self._schema, self._bytes_per_file = folder, stem, schema, bytes_per_file
-        self._rows: list[list[Any]] = []  # a value a column: bytes, or a list of them
+        self._rows: list[list[bytes]] = []  # a value a column
         self._buffered = self._in_file = self._num_files = 0
         self._writer: pq.ParquetWriter | None = None
 
@@ -160,12 +162,14 @@ def count_documents(folder: Path) -> int:
     return sum(pq.read_metadata(path).num_rows for path in parquet_files(folder))
 
 
-def _encode(value: Any) -> Any:
-    """A string or a list of them, as UTF-8."""
-    return value.encode() if isinstance(value, str) else [text.encode() for text in value]
+def _encode(value: Any) -> bytes:
+    """A string, or a list of them as lines, as UTF-8."""
+    if isinstance(value, bytes):
+        return value
+    return (value if isinstance(value, str) else "\n".join(value)).encode()
 
 
-def _column(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+def _column(values: Sequence[bytes], kind: pa.DataType) -> pa.Array:
     return string_array(values) if kind == pa.string() else string_list_array(values)
 
 

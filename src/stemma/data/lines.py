@@ -53,7 +53,11 @@ def check_text(value: object, where: str) -> str:
         return ""
     if not isinstance(value, str):
         raise InputError(f"{where}: expected text, found {type(value).__name__}")
-    return _LONE_SURROGATE.sub("\ufffd", value)
+    try:
+        value.encode()  # many times faster than the pattern
+    except UnicodeEncodeError:
+        return _LONE_SURROGATE.sub("\ufffd", value)
+    return value
 
 
 def _decode(line: bytes, where: str) -> str:

@@ -1,7 +1,9 @@
 """MinHash signatures and their bands (Broder 1997; Leskovec, Rajaraman and Ullman, "Mining of Massive Datasets", chapter 3).
 
 The share of equal places in two signatures estimates the Jaccard similarity of the two documents' sets of word n-grams.
-Documents that agree in every place of some band are worth comparing.
+Documents that agree in every place of some band are worth comparing. Signatures are made as Dahlgaard, Knudsen and Thorup do
+("Fast Similarity Sketching", 2017): a round throws each n-gram into one place, and there are more rounds only until no place
+is empty, instead of every n-gram's value in every place.
 """
 
 import hashlib
@@ -18,7 +20,8 @@ Hashes = npt.NDArray[np.uint64]
 Signatures = npt.NDArray[np.uint32]
 
 RECALL: Final = 0.95  # of pairs that are exactly as similar as the threshold asks
-_SHINGLES_PER_STEP: Final = 1024  # times 128 permutations: half a MiB
+_SHINGLES_PER_STEP: Final = 1 << 14
+_EMPTY: Final = (1 << 32) - 1
 _MULTIPLIER: Final = np.uint64(0xD6E8FEB86659FD93)
 
 
@@ -38,15 +41,18 @@ class MinHash:
     permutations: int
     shingle: int
 
-    def signature(self, words: Hashes) -> Signatures:
+    def signature(self, words: Hashes | Signatures) -> Signatures:
         """The signature of a document, given the hashes of its words."""
-        shingles = self._shingles(words)
-        multipliers, offsets = self._functions
-        lowest = np.full(self.permutations, np.iinfo(np.uint32).max, dtype=np.uint32)
-        for begin in range(0, len(shingles), _SHINGLES_PER_STEP):
-            values = multipliers[:, None] * shingles[None, begin : begin + _SHINGLES_PER_STEP]  # modulo 2**32
-            values += offsets[:, None]
-            np.minimum(lowest, values.min(axis=1), out=lowest)
+        lowest = np.full(self.permutations, _EMPTY, dtype=np.uint32)
+        if not len(words):
+            return lowest
+        at_once = max(1, 8 * self.permutations // len(words))  # more rounds than it takes change nothing
+        for first in range(0, 2 * self.permutations, at_once):
+            for begin in range(0, max(1, len(words) - self.shingle + 1), _SHINGLES_PER_STEP):
+                shingles = self._shingles(words[begin : begin + _SHINGLES_PER_STEP + self.shingle - 1])
+                self._enter(shingles, slice(first, first + at_once), lowest)
+            if lowest.max() < _EMPTY:
+                break
         return lowest
 
     def band_keys(self, signatures: Signatures, bands: int, rows: int) -> Hashes:
@@ -59,7 +65,7 @@ class MinHash:
             keys[:, band] = key
         return keys
 
-    def _shingles(self, words: Hashes) -> npt.NDArray[np.uint32]:
+    def _shingles(self, words: Hashes | Signatures) -> npt.NDArray[np.uint32]:
         """32-bit hashes of all runs of `shingle` words; a shorter document is one run."""
         length = min(self.shingle, len(words))
         count = len(words) - length + 1 if length else 0
@@ -68,15 +74,25 @@ class MinHash:
             total = total * _MULTIPLIER + words[position : position + count]
         return (_mix(total) >> np.uint64(32)).astype(np.uint32)
 
+    def _enter(self, shingles: npt.NDArray[np.uint32], rounds: slice, lowest: Signatures) -> None:
+        """Throw shingles into places, in some rounds: an earlier round counts for less than any later one."""
+        multipliers, offsets = (row[rounds, None] for row in self._functions)
+        numbers = np.arange(2 * self.permutations, dtype=np.uint64)[rounds, None]
+        thrown = ((multipliers * shingles + offsets) >> np.uint64(32)) * np.uint64(self.permutations)
+        places = np.where(numbers < self.permutations, thrown >> np.uint64(32), numbers - np.uint64(self.permutations))
+        round_bits = np.uint64((2 * self.permutations - 1).bit_length())
+        values = (numbers << (np.uint64(32) - round_bits)) | ((thrown & np.uint64(_EMPTY)) >> round_bits)
+        np.minimum.at(lowest, places.ravel().astype(np.int64), values.ravel().astype(np.uint32))
+
     @cached_property
-    def _functions(self) -> tuple[Signatures, Signatures]:
-        """Multipliers (odd, so that each function is a permutation) and offsets, the same everywhere."""
+    def _functions(self) -> tuple[Hashes, Hashes]:
+        """Odd multipliers and offsets, one of each a round, the same everywhere."""
         data = b"".join(
-            hashlib.blake2b(number.to_bytes(4, "big"), digest_size=8, person=b"stemma minhash").digest()
-            for number in range(self.permutations)
+            hashlib.blake2b(number.to_bytes(4, "big"), digest_size=16, person=b"stemma minhash").digest()
+            for number in range(2 * self.permutations)
         )
-        pairs = np.frombuffer(data, dtype="<u4").reshape(self.permutations, 2)
-        return pairs[:, 0] | np.uint32(1), pairs[:, 1].copy()
+        pairs = np.frombuffer(data, dtype="<u8").reshape(-1, 2)
+        return pairs[:, 0] | np.uint64(1), pairs[:, 1].copy()
 
 
 def _mix(values: Hashes) -> Hashes:

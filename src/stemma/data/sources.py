@@ -12,6 +12,7 @@ line. A document that is merely bad (empty, too short, a repeat) passes: it is f
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,6 +33,7 @@ __all__ = ["read_file", "read_mediawiki", "record_document"]
 Converter = Callable[[str], str]
 MAX_DOCUMENT_CHARACTERS: Final = 64 << 20
 _ROWS_PER_BATCH: Final = 64
+_LINES_AT_ONCE: Final = 1000
 
 
 def read_file(file: InputFile, source: FilesSource, to_prose: Converter) -> Iterator[Document]:
@@ -76,8 +78,8 @@ def record_document(
 
 
 def _read_text(file: InputFile) -> Iterator[Document]:
-    text = _join(file, (line for _, line in read_lines(file.path, file.name)))
-    yield Document(key=file.name, title=Path(plain_name(file.name)).stem, text=text)
+    lines = (line for _, line in read_lines(file.path, file.name))
+    yield Document(key=file.name, title=Path(plain_name(file.name)).stem, text=_join(file, lines))
 
 
 def _read_blocks(file: InputFile) -> Iterator[Document]:
@@ -95,16 +97,16 @@ def _read_blocks(file: InputFile) -> Iterator[Document]:
 
 
 def _join(file: InputFile, lines: Iterator[str]) -> str:
-    kept, size = [], 0
-    for line in lines:
-        kept.append(line)
-        size += len(line) + 1
+    pieces, size = [], 0
+    while some := list(islice(lines, _LINES_AT_ONCE)):  # or a long text's lines would take several times its memory
+        pieces.append("\n".join(some))
+        size += len(pieces[-1]) + 1
         if size > MAX_DOCUMENT_CHARACTERS:
             raise InputError(
                 f"{file.name}: a document longer than {MAX_DOCUMENT_CHARACTERS:,} characters; split the file, or use"
                 " format 'blocks' or 'jsonl'"
             )
-    return "\n".join(kept)
+    return "\n".join(pieces)
 
 
 def _read_jsonl(file: InputFile, source: FilesSource) -> Iterator[Document]:

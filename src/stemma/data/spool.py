@@ -1,9 +1,10 @@
 """Scratch files to put things aside in one order and take them up in another."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
@@ -14,23 +15,30 @@ _JOINED = 1 << 18  # bytes up to which rows that lie side by side are read at on
 
 
 class TextSpool:
-    """Texts appended to a file and read back by position; reads are no memory maps, which would count as memory."""
+    """Texts appended to files of a folder, one a process, and read back by place; no memory maps, which count as memory.
 
-    def __init__(self, path: Path) -> None:
-        self._file = path.open("w+b", buffering=1 << 18)
-        self._size = 0
+    Any process may append: it needs the folder alone.
+    """
 
-    def append(self, data: bytes) -> int:
-        """Add bytes and say where they begin."""
-        begin = self._size
-        self._file.write(data)
-        self._size += len(data)
-        return begin
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self._folder = folder
+        self._files: dict[int, BinaryIO] = {}
 
-    def read(self, begin: int, length: int) -> bytes:
-        """The bytes from a position."""
-        self._file.flush()
-        data = os.pread(self._file.fileno(), length, begin)
+    @staticmethod
+    def append(folder: Path, pieces: Iterable[bytes | bytearray]) -> tuple[int, int]:
+        """Add pieces, end to end, to this process's file; say which that is, and where they begin."""
+        process = os.getpid()
+        with (folder / str(process)).open("ab") as file:
+            begin = file.tell()
+            file.writelines(pieces)
+        return process, begin
+
+    def read(self, process: int, begin: int, length: int) -> bytes:
+        """The bytes from a place."""
+        if process not in self._files:
+            self._files[process] = (self._folder / str(process)).open("rb")
+        data = os.pread(self._files[process].fileno(), length, begin)
         assert len(data) == length
         return data
 
@@ -40,7 +48,8 @@ class TextSpool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._file.close()
+        for file in self._files.values():
+            file.close()
 
 
 class RowFile:

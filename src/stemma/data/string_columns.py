@@ -4,7 +4,6 @@
 """
 
 from collections.abc import Sequence
-from itertools import chain
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +18,18 @@ def string_array(texts: Sequence[bytes]) -> pa.StringArray:
     return pa.StringArray.from_buffers(len(texts), offsets, pa.py_buffer(b"".join(texts)))
 
 
-def string_list_array(lists: Sequence[Sequence[bytes]]) -> pa.ListArray:
-    """Lists of strings, given as UTF-8, none of them null."""
-    offsets = pa.Array.from_buffers(
-        pa.int32(), len(lists) + 1, [None, pa.py_buffer(_offsets([len(texts) for texts in lists]))]
+def string_list_array(lists: Sequence[bytes]) -> pa.ListArray:
+    """Lists of strings, each list given as lines of UTF-8; no lines are an empty list."""
+    bounds = _offsets([lines.count(b"\n") + 1 if lines else 0 for lines in lists])
+    joined = b"\n".join(filter(None, lists))
+    breaks = np.flatnonzero(np.frombuffer(joined, dtype=np.uint8) == ord("\n"))
+    offsets = np.zeros(bounds[-1] + 1, dtype=np.int32)
+    offsets[1:] = np.append(breaks, len(joined))[: bounds[-1]] - np.arange(bounds[-1])  # without the line ends
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(joined.replace(b"\n", b""))]
+    strings = pa.Array.from_buffers(pa.string(), int(bounds[-1]), buffers)
+    return pa.ListArray.from_arrays(
+        pa.Array.from_buffers(pa.int32(), len(bounds), [None, pa.py_buffer(bounds)]), strings
     )
-    return pa.ListArray.from_arrays(offsets, string_array(list(chain.from_iterable(lists))))
 
 
 def _offsets(lengths: list[int]) -> npt.NDArray[np.int32]:

@@ -25,7 +25,7 @@ __all__ = ["INDEX", "Shard", "TokenStore", "TokenStoreWriter", "id_dtype"]
 
 INDEX: Final = "index.json"
 TOKENS_PER_SHARD: Final = 16 << 20
-_STEP: Final = 1 << 20
+_STEP: Final = 1 << 16
 Ids = npt.NDArray[np.uint16] | npt.NDArray[np.uint32]
 Offsets = npt.NDArray[np.int64]
 
@@ -148,7 +148,7 @@ class TokenStore:
 class TokenStoreWriter:
     """Writes a token store document by document; a shard ends with the document that fills it.
 
-    Ids go to disk as they come, so that memory holds the offsets of one shard alone.
+    Ids and sentences go to disk as they come, so that memory holds a number a document of one shard.
     """
 
     def __init__(self, folder: Path, dtype: np.dtype[Any], *, tokens_per_shard: int = TOKENS_PER_SHARD) -> None:
@@ -193,47 +193,64 @@ class TokenStoreWriter:
 
 
 class _OpenShard:
-    """A shard that is being written: ids in a file, lengths in memory."""
+    """A shard that is being written: ids and where sentences begin go to disk as they come."""
 
     def __init__(self, folder: Path, dtype: np.dtype[Any]) -> None:
-        self._folder, self._dtype = folder, dtype
-        self._path = folder / ".shard.tmp"
-        self._file = self._path.open("wb")
-        self._digest = hashlib.sha256()
-        self._lengths: list[Offsets] = []
-        self.num_tokens = self._num_bytes = 0
-        self._write_header()
+        self._folder = folder
+        self._ids = _OpenArray(folder / ".ids.tmp", dtype)
+        self._sentences = _OpenArray(folder / ".sentences.tmp", np.dtype(np.int64))
+        self._sentences.append(np.zeros(1, dtype=np.int64))
+        self._sentences_of_document: list[int] = []
+        self._num_bytes = 0
+
+    @property
+    def num_tokens(self) -> int:
+        return self._ids.size
 
     def add(self, ids: npt.NDArray[np.unsignedinteger[Any]], sentence_lengths: Offsets, num_bytes: int) -> None:
-        data = ids.astype(self._dtype, copy=False).tobytes()
-        self._file.write(data)
-        self._digest.update(data)
-        self._lengths.append(sentence_lengths)
-        self.num_tokens += len(ids)
+        self._sentences.append(self.num_tokens + np.cumsum(sentence_lengths))
+        self._ids.append(ids)
+        self._sentences_of_document.append(len(sentence_lengths))
         self._num_bytes += num_bytes
 
     def finish(self) -> tuple[str, dict[str, int]]:
         """Name the shard by its content, and say what it holds."""
-        self._file.seek(0)
-        self._write_header()
-        self._file.close()
-        sentences = _starts(np.concatenate(self._lengths))
-        documents = _starts(len(lengths) for lengths in self._lengths)
-        name = _finish_name(self._digest, self._dtype, sentences, documents)
-        self._path.rename(_array_path(self._folder, name, "ids"))
-        np.save(_array_path(self._folder, name, "sentences"), sentences, allow_pickle=False)
-        np.save(_array_path(self._folder, name, "documents"), documents, allow_pickle=False)
-        counts = {"tokens": self.num_tokens, "sentences": len(sentences) - 1, "documents": len(documents) - 1}
+        paths = {"ids": self._ids.close(), "sentences": self._sentences.close()}
+        ids, sentences = (np.load(path, mmap_mode="r") for path in paths.values())
+        shard = Shard(ids=ids, sentences=sentences, documents=_starts(self._sentences_of_document))
+        name = _name_of(shard)
+        for kind, path in paths.items():
+            path.rename(_array_path(self._folder, name, kind))
+        np.save(_array_path(self._folder, name, "documents"), shard.documents, allow_pickle=False)
+        counts = {"tokens": len(ids), "sentences": len(sentences) - 1, "documents": len(shard.documents) - 1}
         return name, counts | {"bytes": self._num_bytes}
 
     def discard(self) -> None:
+        for array in (self._ids, self._sentences):
+            array.close().unlink()
+
+
+class _OpenArray:
+    """A .npy file that grows."""
+
+    def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
+        self._path, self._dtype, self.size = path, dtype, 0
+        self._file = path.open("wb")
+        self._write_header()
+
+    def append(self, values: npt.NDArray[Any]) -> None:
+        self._file.write(values.astype(self._dtype, copy=False).tobytes())
+        self.size += len(values)
+
+    def close(self) -> Path:
+        self._file.seek(0)
+        self._write_header()
         self._file.close()
-        self._path.unlink()
+        return self._path
 
     def _write_header(self) -> None:
-        """The header of a .npy file, first with no tokens and at the end with all: numpy pads both to the same size."""
-        shape = (self.num_tokens,)
-        header = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False, "shape": shape}
+        """First without values and at the end with all: numpy pads both to the same size."""
+        header = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False, "shape": (self.size,)}
         np.lib.format.write_array_header_1_0(self._file, header)
         assert self._file.tell() == _HEADER_BYTES
 
@@ -247,16 +264,12 @@ def _array_path(folder: Path, name: str, kind: str) -> Path:
 
 
 def _name_of(shard: Shard) -> str:
+    """A digest of the arrays, one after another, read in steps."""
     digest = hashlib.sha256()
-    for begin in range(0, len(shard.ids), _STEP):
-        digest.update(shard.ids[begin : begin + _STEP].tobytes())
-    return _finish_name(digest, shard.ids.dtype, shard.sentences, shard.documents)
-
-
-def _finish_name(digest: "hashlib._Hash", dtype: np.dtype[Any], sentences: Offsets, documents: Offsets) -> str:
-    """The name of a shard whose ids `digest` has seen."""
-    digest.update(sentences.tobytes() + documents.tobytes())
-    digest.update(f"{dtype.name} {len(sentences)} {len(documents)}".encode())
+    for array in (shard.ids, shard.sentences, shard.documents):
+        for begin in range(0, len(array), _STEP):
+            digest.update(array[begin : begin + _STEP].tobytes())
+    digest.update(f"{shard.ids.dtype.name} {len(shard.sentences)} {len(shard.documents)}".encode())
     return digest.hexdigest()[:32]
 
 

@@ -1,5 +1,6 @@
 """Work on batches in processes of its own, with the results in the order of the batches."""
 
+import gc
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -16,9 +17,8 @@ __all__ = ["Batch", "Workers", "in_batches", "open_workers"]
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
-BYTES_PER_BATCH: Final = 1 << 18
-BYTES_UNDER_WAY: Final = 1 << 21
-LARGE_BATCH: Final = 1 << 20
+BYTES_PER_BATCH: Final = 1 << 19
+BYTES_UNDER_WAY: Final = 3 << 19
 
 
 @dataclass(frozen=True)
@@ -45,11 +45,9 @@ class Workers:
             if self._pool is None:
                 yield function(batch.items)
                 continue
-            if batch.size > LARGE_BATCH:
-                return_freed_memory()  # of the batches before
             while waiting and sum(size for _, size in waiting) + batch.size > BYTES_UNDER_WAY:
                 yield waiting.popleft()[0].result()
-            waiting.append((self._pool.submit(_work, function, batch), batch.size))
+            waiting.append((self._pool.submit(_work, function, batch.items), batch.size))
             if len(waiting) > self._num_processes:
                 yield waiting.popleft()[0].result()
         while waiting:
@@ -62,8 +60,10 @@ def open_workers(num_processes: int) -> Iterator[Workers]:
     if num_processes == 1:
         yield Workers(None, 1)
         return
+    gc.freeze()  # or a collection in a worker would write to every page that it shares with this process
     with ProcessPoolExecutor(num_processes, get_context("fork"), _begin, (os.getpid(),)) as pool:
         pool.submit(int).result()  # they are forked with the first task
+        gc.unfreeze()
         yield Workers(pool, num_processes)
 
 
@@ -83,10 +83,9 @@ def in_batches(
         yield Batch(held, size)
 
 
-def _work(function: Callable[[list[Item]], Result], batch: Batch[Item]) -> Result:
-    result = function(batch.items)
-    if batch.size > LARGE_BATCH:
-        return_freed_memory()
+def _work(function: Callable[[list[Item]], Result], items: list[Item]) -> Result:
+    result = function(items)
+    return_freed_memory()
     return result
 
 

@@ -57,7 +57,7 @@ def keep_no_large_blocks() -> None:
 
 
 def return_freed_memory() -> None:
-    """Give what is free back to the system, once: after a long document, the C library would keep what that took."""
+    """Give what is free back to the system, once: between long-lived blocks the C library would keep it."""
     _call_malloc("malloc_trim", 0)
 
 

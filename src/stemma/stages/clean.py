@@ -4,22 +4,19 @@ from collections import Counter
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from stemma.config import Cleaning, Params, Splits
 from stemma.data.clean_documents import CLEAN_SCHEMA
-from stemma.data.cleaning import CleanedDocument, DocumentPool, PackedDocuments, pack_documents, unpack_document
+from stemma.data.cleaning import CleanedDocument, DocumentPool, PackedDocuments, pack_documents
 from stemma.data.documents import RowGroupWriter, count_documents, read_documents
 from stemma.data.splits import Split
 from stemma.data.workers import Workers, in_batches, open_workers
-from stemma.data.workspace import data_threads, open_workspace
+from stemma.data.workspace import data_threads, keep_no_large_blocks, open_workspace
 from stemma.errors import InputError
 from stemma.files import atomic_dir, write_json
 from stemma.progress import Progress
-from stemma.text.leftovers import strip_leftovers
-from stemma.text.normalise import normalise
-from stemma.text.sentences import split_sentences
-from stemma.text.words import hash_words
+from stemma.text.clean_text import clean_text
 
 __all__ = ["run"]
 
@@ -31,6 +28,8 @@ def run(params: Params, progress: Progress, *, corpora: Path, out: Path) -> None
     names = sorted(path.name for path in corpora.iterdir() if path.is_dir()) if corpora.is_dir() else []
     if not names:
         raise InputError(f"{corpora}: no corpora there; run the stage `validate`")
+    keep_no_large_blocks()
+    clean_text(b"A word.", params.cleaning.unicode)  # makes the tables that the workers then share
     with atomic_dir(out) as folder:
         for name in names:
             report = _clean(params, progress, corpora / name, folder / name)
@@ -38,13 +37,10 @@ def run(params: Params, progress: Progress, *, corpora: Path, out: Path) -> None
 
 
 def _clean(params: Params, progress: Progress, corpus: Path, folder: Path) -> dict[str, Any]:
-    with (
-        open_workers(data_threads()) as workers,
-        open_workspace("clean") as workspace,
-        DocumentPool(workspace, params.cleaning) as pool,
-    ):
-        read = _fill(pool, params, workers, progress, corpus)
-        written = _write(pool, workers, progress, folder, total=read["documents"] - read["too_short"])
+    with open_workspace("clean") as workspace, DocumentPool(workspace, params.cleaning) as pool:
+        with open_workers(data_threads()) as workers:
+            read = _fill(pool, params, workers, progress, corpus)
+        written = _write(pool, progress, folder, total=read["documents"] - read["too_short"])
     if not written["train"]["documents"]:
         raise InputError(
             f"{corpus}: no document is left to train on; see {folder.name}/report.json for what was removed"
@@ -53,11 +49,11 @@ def _clean(params: Params, progress: Progress, corpus: Path, folder: Path) -> di
 
 
 def _fill(pool: DocumentPool, params: Params, workers: Workers, progress: Progress, corpus: Path) -> Counter[str]:
-    """Read, normalise and measure the documents; short ones are left out."""
-    progress.start(f"reading {corpus.name}", count_documents(corpus), "documents")
+    """Read, clean and measure the documents; short ones are left out."""
+    progress.start(f"cleaning {corpus.name}", count_documents(corpus), "documents")
     counts = Counter(dict.fromkeys(("documents", "characters", "characters_normalised", "too_short"), 0))
     batches = in_batches(_rows(corpus), size_of=lambda row: len(row[2]))
-    for packed, read in workers.map(partial(_normalise, params.cleaning, params.splits), batches):
+    for packed, read in workers.map(partial(_clean_rows, params.cleaning, params.splits, pool.texts_dir), batches):
         pool.add(packed)
         counts.update(read)
         progress.update(counts["documents"])
@@ -71,53 +67,34 @@ def _rows(corpus: Path) -> Iterator[Row]:
             yield document_id.as_py(), source.as_py(), text.as_buffer().to_pybytes()
 
 
-def _normalise(settings: Cleaning, splits: Splits, rows: list[Row]) -> tuple[PackedDocuments, dict[str, int]]:
+def _clean_rows(
+    settings: Cleaning, splits: Splits, texts_dir: Path, rows: list[Row]
+) -> tuple[PackedDocuments, dict[str, int]]:
     """What a worker does with documents that were read."""
-    documents, words = [], []
+    documents = []
     counts = dict.fromkeys(("characters", "characters_normalised"), 0)
     for document_id, source, data in rows:
-        raw = data.decode()
-        text = _normal_form(raw, settings.unicode)
-        counts["characters"] += len(raw)
-        counts["characters_normalised"] += len(text)
-        hashes = hash_words(text)
-        if len(hashes) >= settings.min_document_words:
-            documents.append(CleanedDocument(document_id, source, text))
-            words.append(hashes)
+        text = clean_text(data, settings.unicode)
+        counts["characters"] += text.num_characters_raw
+        counts["characters_normalised"] += text.num_characters
+        if len(text.words) >= settings.min_document_words:
+            documents.append(CleanedDocument(document_id, source, text.sentences, text.words, text.digest))
     counts |= {"documents": len(rows), "too_short": len(rows) - len(documents)}
-    return pack_documents(documents, words, splits, settings.near_duplicates), counts
+    return pack_documents(documents, splits, settings.near_duplicates, texts_dir), counts
 
 
-def _normal_form(text: str, form: Literal["NFC", "NFKC"]) -> str:
-    once = normalise(text, form)
-    stripped = strip_leftovers(once)
-    return once if stripped == once else normalise(stripped, form)
-
-
-def _write(
-    pool: DocumentPool, workers: Workers, progress: Progress, folder: Path, total: int
-) -> dict[Split, Counter[str]]:
-    """Write the documents that stay, as sentences, a split at a time."""
+def _write(pool: DocumentPool, progress: Progress, folder: Path, total: int) -> dict[Split, Counter[str]]:
+    """Write the documents that stay, a split at a time."""
     progress.start(f"writing {folder.name}", total, "documents")
     counts: dict[Split, Counter[str]] = {}
     done = 0
     for split, documents in pool.documents():
         count = counts[split] = Counter(dict.fromkeys(("documents", "sentences", "characters"), 0))
         with RowGroupWriter(folder / split, "part", CLEAN_SCHEMA) as writer:
-            for rows in workers.map(_split, in_batches(documents, size_of=len)):
-                for row, num_characters in rows:
-                    writer.write(row, num_characters)
-                    count.update(documents=1, sentences=len(row["sentences"]), characters=num_characters)
-                done += len(rows)
+            for document in documents:
+                writer.write(document.row(), len(document.sentences))
+                num_sentences, num_characters = document.count()
+                count.update(documents=1, sentences=num_sentences, characters=num_characters)
+                done += 1
                 progress.update(done)
     return counts
-
-
-def _split(batch: list[bytes]) -> list[tuple[dict[str, Any], int]]:
-    """What a worker does with documents that stay: rows, and how many characters each has."""
-    rows = []
-    for document in map(unpack_document, batch):
-        sentences = split_sentences(document.text)
-        row = {"id": document.id, "source": document.source, "sentences": sentences}
-        rows.append((row, sum(map(len, sentences))))
-    return rows

@@ -47,11 +47,13 @@ def _ingest(corpus: Corpus, progress: Progress, external: Path, folder: Path) ->
             digest = hashlib.sha256()
             num_documents = num_characters = 0
             for document in opened[name].documents:
-                writer.write(document_row(document, name, source.licence), len(document.text))
-                for part in (document.key, "\0", document.text, "\0"):
-                    digest.update(part.encode())
+                row = document_row(document, name, source.licence)
+                for part in (document.key.encode(), b"\0", row["text"], b"\0"):
+                    digest.update(part)
                 num_documents += 1
                 num_characters += len(document.text)
+                del document  # a long one takes as much again as what is written of it
+                writer.write(row, len(row["text"]))
                 progress.update(done + num_documents)
             if not num_documents:
                 raise InputError(f"source {name!r}: no documents in it")

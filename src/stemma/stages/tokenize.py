@@ -5,7 +5,7 @@ from pathlib import Path
 from stemma.data.clean_documents import read_clean
 from stemma.data.splits import SPLITS, Split
 from stemma.data.token_store import TokenStoreWriter, id_dtype
-from stemma.data.workspace import data_threads
+from stemma.data.workspace import data_threads, keep_no_large_blocks
 from stemma.files import atomic_dir, write_json
 from stemma.progress import Progress
 from stemma.text.encoding import Fit, SentenceEncoder, encode_documents
@@ -18,6 +18,7 @@ __all__ = ["run"]
 def run(progress: Progress, *, corpus: Path, tokenizer: Path, out: Path) -> None:
     """Encode every split of `corpus`; no setting but the tokenizer's own matters."""
     use_threads(data_threads())
+    keep_no_large_blocks()
     encoder = SentenceEncoder(load_tokenizer(tokenizer))
     with atomic_dir(out) as folder:
         splits = {split: _encode_split(split, encoder, progress, corpus, folder / split) for split in SPLITS}

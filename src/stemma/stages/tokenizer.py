@@ -16,7 +16,8 @@ from stemma.text.word_counts import WordCounter
 
 __all__ = ["run"]
 
-SHARE_OF_MEMORY: Final = 16  # the rest is for the trainer
+SHARE_OF_MEMORY: Final = 32  # the rest is for the trainer
+SENTENCES_AT_ONCE: Final = 1024
 
 
 def run(name: str, params: Params, progress: Progress, *, corpus: Path, out: Path) -> None:
@@ -26,10 +27,10 @@ def run(name: str, params: Params, progress: Progress, *, corpus: Path, out: Pat
     with open_workspace("tokenizer") as workspace:
         memory = workspace.memory_limit // SHARE_OF_MEMORY
         counter = WordCounter(workspace.folder, memory=memory, split_word=word_splitter(settings))
-        progress.start("counting words", None, "documents")
+        progress.start("counting words", None, "sentences")
         for number, text in enumerate(_training_texts(corpus), start=1):
             counter.add(text)
-            progress.update(number)
+            progress.update(number * SENTENCES_AT_ONCE)
         words = counter.most_frequent(num_words_to_learn_from(settings))
     if not words:
         raise InputError(f"{corpus / 'train'}: no words to learn a vocabulary from")
@@ -39,6 +40,8 @@ def run(name: str, params: Params, progress: Progress, *, corpus: Path, out: Pat
 
 
 def _training_texts(corpus: Path) -> Iterator[str]:
+    """The sentences of the training split, some at a time as Python strings, however long their document is."""
     for table in read_clean(corpus, "train"):
-        for batch in table.to_batches(max_chunksize=16):  # few texts at a time as Python strings
-            yield from map("\n".join, batch["sentences"].to_pylist())
+        sentences = table["sentences"].combine_chunks().flatten()
+        for begin in range(0, len(sentences), SENTENCES_AT_ONCE):
+            yield "\n".join(sentences[begin : begin + SENTENCES_AT_ONCE].to_pylist())

@@ -7,7 +7,7 @@ matters, and memory holds the chosen passages only.
 
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -83,16 +83,21 @@ def _pick(
 ) -> dict[Split, list[_Pick]]:
     how = RECIPES[recipe]
     selections = {split: _Selection(int(_SLACK * wanted[split])) for split in SPLITS}
-    for table in read_documents(corpus_dir, ["id", "source", "text"]):
-        for row in table.to_pylist():
-            if row["source"] not in sources:
-                continue
-            selection = selections[split_of(row["id"], splits)]
-            for number, passage in find_passages(row["text"], how.sentences):
-                if how.is_usable(passage):
-                    priority = _hash(seed, recipe, row["id"], number)
-                    selection.offer(_Pick(priority, row["id"], number, passage))
+    for document, text in _documents(corpus_dir, sources):
+        selection = selections[split_of(document, splits)]
+        for number, passage in find_passages(text, how.sentences):
+            if how.is_usable(passage):
+                priority = _hash(seed, recipe, document, number)
+                selection.offer(_Pick(priority, document, number, passage))
     return {split: selection.lowest() for split, selection in selections.items()}
+
+
+def _documents(corpus_dir: Path, sources: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Ids and texts, one at a time as Python strings."""
+    for table in read_documents(corpus_dir, ["id", "source", "text"]):
+        for document, source, text in zip(table["id"], table["source"], table["text"], strict=True):
+            if source.as_py() in sources:
+                yield document.as_py(), text.as_py()
 
 
 def _hash(seed: int, recipe: str, document: str, number: int) -> int:

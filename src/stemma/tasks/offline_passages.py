@@ -35,7 +35,8 @@ class Passage:
 
 def find_passages(text: str, length: int = 1) -> Iterator[tuple[int, Passage]]:
     """The usable runs of `length` sentences of a document, none in two, each with the number of its first sentence."""
-    sentences = [_WORD.findall(sentence) for sentence in split_sentences(text)]
+    known: dict[str, str] = {}  # each word once in memory, however often it stands in a long text
+    sentences = [[known.setdefault(word, word) for word in _WORD.findall(part)] for part in split_sentences(text)]
     usual, capital = _count_cases(sentences)
     for number in range(0, len(sentences) - length + 1, length):
         run = sentences[number : number + length]

@@ -22,6 +22,7 @@ __all__ = ["EncodedDocument", "Fit", "SentenceEncoder", "encode_documents"]
 Ids = npt.NDArray[np.uint32]
 Counts = npt.NDArray[np.int64]
 BYTES_PER_BATCH: Final = 1 << 18
+BYTES_PER_PART: Final = 1 << 20
 WORDS_REMEMBERED: Final = 1 << 16
 
 
@@ -113,6 +114,23 @@ class SentenceEncoder:
 
 def encode_documents(encoder: SentenceEncoder, sentences: pa.ListArray, fit: Fit) -> Iterator[EncodedDocument]:
     """Encode documents, each a list of sentences, and add them to `fit`; sentences without a token are left out."""
+    for part in _parts(sentences):
+        yield from _encode_part(encoder, part, fit)
+
+
+def _parts(sentences: pa.ListArray) -> Iterator[pa.ListArray]:
+    """Documents side by side that are bounded in bytes, or one alone, so that few ids are held at a time."""
+    bounds = _offsets(sentences)
+    bytes_before = _offsets(sentences.flatten())[bounds - bounds[0]]
+    begin = 0
+    while begin < len(sentences):
+        end = int(np.searchsorted(bytes_before, bytes_before[begin] + BYTES_PER_PART, side="right")) - 1
+        end = max(begin + 1, end)
+        yield sentences[begin:end]
+        begin = end
+
+
+def _encode_part(encoder: SentenceEncoder, sentences: pa.ListArray, fit: Fit) -> Iterator[EncodedDocument]:
     texts = sentences.flatten()
     text_bytes = np.diff(_offsets(texts))
     ids, lengths = _encode_batches(encoder, texts, text_bytes, fit)

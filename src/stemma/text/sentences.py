@@ -19,7 +19,8 @@ _OPENING: Final = "\"'“‘«(\\[{（「『【〈《¿¡—–\\-"
 _LINE_STOP: Final = re.compile(rf"[.!?…。！？][{_CLOSING}]*$")
 _PARAGRAPH: Final = re.compile(r"\n[ \t]*\n\s*")
 _STOP: Final = re.compile(  # one set of characters first: for that alone `re` has a fast search
-    rf"[.!?…。！？](?:(?<=[.!?…])[.!?…]*[{_CLOSING}]*\s+(?=([{_OPENING}\s]*)(\S))|(?<=[。！？])[。！？…]*[{_CLOSING}]*\s*)"
+    rf"[.!?…。！？](?:(?:(?<=[a-z]{{7}}\.)|(?<=[!?]))[{_CLOSING}]*\s+(?=[\"“‘(]?[A-Z])"  # surely: longer than abbreviations
+    rf"|(?<=[.!?…])[.!?…]*[{_CLOSING}]*\s+(?![a-z,;:])(?=([{_OPENING}\s]*)(\S))|(?<=[。！？])[。！？…]*[{_CLOSING}]*\s*)"
 )
 _WORD_BEFORE: Final = re.compile(r"[\w.'’&-]+$")
 _INITIALS: Final = re.compile(r"(?:[^\W\d_]\.)*[^\W\d_]")
@@ -91,17 +92,16 @@ def _join(lines: list[str]) -> str:
     return "".join(pieces)
 
 
-def _split_paragraph(paragraph: str) -> Iterator[str]:
-    begin = 0
+def _split_paragraph(paragraph: str) -> list[str]:
+    sentences, begin = [], 0
     for match in _STOP.finditer(paragraph):
-        if match[2] is None or _ends_sentence(paragraph, begin, match):
-            sentence = paragraph[begin : match.end()].strip()
-            if sentence:
-                yield sentence
-            begin = match.end()
-    rest = paragraph[begin:].strip()
-    if rest:
-        yield rest
+        if match.lastindex is None or _ends_sentence(paragraph, begin, match):
+            end = match.end()
+            sentences.append(paragraph[begin:end].rstrip())
+            begin = end
+    if begin < len(paragraph):
+        sentences.append(paragraph[begin:])
+    return sentences
 
 
 def _ends_sentence(paragraph: str, begin: int, match: re.Match[str]) -> bool:
@@ -112,7 +112,9 @@ def _ends_sentence(paragraph: str, begin: int, match: re.Match[str]) -> bool:
     stop = match.start()
     if paragraph[stop] != "." or paragraph.startswith("..", stop):
         return True
-    word = _word_before(paragraph[max(begin, stop - _LONGEST_WORD) : stop].rpartition(" ")[2])
+    word = paragraph[max(begin, stop - _LONGEST_WORD) : stop].rpartition(" ")[2]
+    if not word.isalpha():  # nearly always it is, and then it is a word as it stands
+        word = _word_before(word)
     before = word.lower().lstrip("'’-")
     if before in _TITLES:
         return False
@@ -123,8 +125,6 @@ def _ends_sentence(paragraph: str, begin: int, match: re.Match[str]) -> bool:
 
 def _word_before(text: str) -> str:
     """What `text` ends in, without an opening bracket and the like; nothing if that is no word."""
-    if text.isalpha():  # nearly always, and much faster
-        return text
     match = _WORD_BEFORE.search(text)
     return match[0] if match else ""
 

@@ -33,7 +33,7 @@ UNKNOWN_ID: Final = 1
 MIN_VOCABULARY: Final = 32
 TOKENIZER_FILE: Final = "tokenizer.json"
 CONFIG_FILE: Final = "tokenizer_config.json"
-MIN_TRAINING_WORDS: Final = 50_000
+MIN_TRAINING_WORDS: Final = 30_000
 
 
 def num_words_to_learn_from(settings: config.Tokenizer) -> int:

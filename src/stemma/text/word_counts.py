@@ -1,11 +1,12 @@
 """How often each word of a corpus occurs, exactly and in bounded memory.
 
 Words of a chunk are told apart by hash, on arrays; only distinct ones become strings. When more of those have gathered than
-memory allows, they go to disk as a sorted run, and the runs are merged at the end.
+memory allows, they go to disk as a sorted run, and the runs are merged at the end, a few at a time: no more files are open
+than that, however many runs there are.
 """
 
 import heapq
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
@@ -17,8 +18,9 @@ from stemma.text.words import find_words, split_chunks
 
 __all__ = ["MAX_WORD_CHARACTERS", "WordCount", "WordCounter"]
 
-BYTES_PER_WORD: Final = 256  # of a string, its count and its place in two dicts
+BYTES_PER_WORD: Final = 256  # of a string, its count and its place in a dict, and its share of the words remembered
 MAX_WORD_CHARACTERS: Final = 100  # a longer one is unknown to every tokenizer here
+MERGED_AT_ONCE: Final = 16
 WordCount = tuple[str, int]
 
 
@@ -31,6 +33,7 @@ class WordCounter:
         self._counts: dict[str, int] = {}
         self._pieces: dict[str, tuple[str, ...]] = {}
         self._runs: list[Path] = []
+        self._num_written = 0
 
     def add(self, text: str) -> None:
         """Count the words of a text."""
@@ -47,32 +50,49 @@ class WordCounter:
 
     def most_frequent(self, num_words: int) -> list[WordCount]:
         """The most frequent words by falling count, and those of equal count by the alphabet."""
-        return heapq.nsmallest(num_words, self._merged(), key=lambda item: (-item[1], item[0]))
+        self._spill()
+        self._pieces.clear()
+        while len(self._runs) > MERGED_AT_ONCE:
+            self._merge_some()
+        lowest = heapq.nsmallest(num_words, ((-count, word) for word, count in _merge(self._runs)))
+        return [(word, -count) for count, word in lowest]
 
     def _pieces_of(self, word: str) -> tuple[str, ...]:
         pieces = self._pieces.get(word)
         if pieces is None:
-            if len(self._pieces) >= self._capacity:
+            if len(self._pieces) >= self._capacity // 4:
                 self._pieces.clear()
             pieces = self._pieces[word] = self._split_word(word)
         return pieces
 
     def _spill(self) -> None:
+        if self._counts:
+            self._runs.append(self._write(sorted(self._counts.items())))
+            self._counts.clear()
+
+    def _merge_some(self) -> None:
+        """Fewer, longer runs."""
+        merged = []
+        for begin in range(0, len(self._runs), MERGED_AT_ONCE):
+            some = self._runs[begin : begin + MERGED_AT_ONCE]
+            merged.append(self._write(_merge(some)))
+            for path in some:
+                path.unlink()
+        self._runs = merged
+
+    def _write(self, words: Iterable[WordCount]) -> Path:
+        """A run of sorted words, in a file of its own."""
         self._folder.mkdir(parents=True, exist_ok=True)
-        path = self._folder / f"words-{len(self._runs):05d}"
+        path = self._folder / f"words-{self._num_written:05d}"
+        self._num_written += 1
         with path.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(f"{word}\t{count}\n" for word, count in sorted(self._counts.items()))
-        self._runs.append(path)
-        self._counts = {}
-
-    def _merged(self) -> Iterator[WordCount]:
-        runs = [*map(_read_run, self._runs), iter(sorted(self._counts.items()))]
-        for word, items in groupby(heapq.merge(*runs), key=itemgetter(0)):
-            yield word, _total(items)
+            file.writelines(f"{word}\t{count}\n" for word, count in words)
+        return path
 
 
-def _total(items: Iterable[WordCount]) -> int:
-    return sum(count for _, count in items)
+def _merge(runs: Sequence[Path]) -> Iterator[WordCount]:
+    for word, items in groupby(heapq.merge(*map(_read_run, runs)), key=itemgetter(0)):
+        yield word, sum(count for _, count in items)
 
 
 def _read_run(path: Path) -> Iterator[WordCount]:

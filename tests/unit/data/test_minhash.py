@@ -42,7 +42,7 @@ def test_short_and_empty_documents_have_signatures() -> None:
 
 
 def test_signatures_are_pinned() -> None:
-    assert MinHash(3, 2).signature(np.arange(10, dtype=np.uint64)).tolist() == [11192685, 220267335, 21823396]
+    assert MinHash(3, 2).signature(np.arange(10, dtype=np.uint64)).tolist() == [198521045, 206593211, 189663143]
 
 
 @pytest.mark.parametrize(("permutations", "threshold"), [(128, 0.8), (128, 0.5), (64, 0.9), (256, 0.7)])

@@ -1,3 +1,5 @@
+import resource
+import sys
 from collections import Counter
 from pathlib import Path
 
@@ -29,7 +31,27 @@ def test_spilling_to_disk_changes_nothing(tmp_path: Path, monkeypatch: pytest.Mo
     for begin in range(0, len(words), 2500):
         small.add(" ".join(words[begin : begin + 2500]))
     assert len(list(tmp_path.iterdir())) > 1
-    assert small.most_frequent(10**6) == sorted(Counter(words).items(), key=lambda item: (-item[1], item[0]))
+    expected = sorted(Counter(words).items(), key=lambda item: (-item[1], item[0]))
+    assert small.most_frequent(10**6) == expected
+    assert small.most_frequent(5) == expected[:5]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts open files in /proc")
+def test_runs_are_merged_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    words = [f"w{n * n % 30_011}" for n in range(120_000)]
+    monkeypatch.setattr(word_counts, "BYTES_PER_WORD", 1)
+    counter = WordCounter(tmp_path, memory=1, split_word=identity)
+    for begin in range(0, len(words), 2500):
+        counter.add(" ".join(words[begin : begin + 2500]))
+    assert len(list(tmp_path.iterdir())) > 2 * word_counts.MERGED_AT_ONCE
+    limit = len(list(Path("/proc/self/fd").iterdir())) + word_counts.MERGED_AT_ONCE + 4
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (limit, before[1]))
+    try:
+        found = counter.most_frequent(10**6)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert found == sorted(Counter(words).items(), key=lambda item: (-item[1], item[0]))
 
 
 def test_pieces_are_what_is_counted(tmp_path: Path) -> None:
