@@ -10,7 +10,18 @@ from pathlib import Path
 
 from benchmarks.harness import read_results
 
-MODULES = ("startup", "tokenizing", "cleaning", "ngram", "pretraining", "finetuning", "team", "quality", "scaling")
+MODULES = (
+    "startup",
+    "tokenizing",
+    "cleaning",
+    "ngram",
+    "glove",
+    "pretraining",
+    "finetuning",
+    "team",
+    "quality",
+    "scaling",
+)
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "performance.md"
 
 

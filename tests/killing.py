@@ -24,7 +24,7 @@ from stemma.stages import finetune, pretrain
 from stemma.tasks import tuning
 from stemma.training import checkpoint
 from stemma.training.tracker import NullTracker
-from tests import toy_bert, toy_tasks
+from tests import toy_bert, toy_counts, toy_tasks
 
 
 class Watch(NullProgress):
@@ -89,6 +89,15 @@ FINETUNE: dict[str, Callable[[], Watch | None]] = {
     "while the result is written": lambda: die_in(finetune, "write_manifest", 2, before=True),
 }
 
+# GloVe has three batches an epoch (the corpus is counted first, which is a part of its own), saves after 2, 4 and 6 epochs.
+GLOVE: dict[str, Callable[[], Watch | None]] = {
+    "while pairs are counted": lambda: Watch(1500),
+    "before the first checkpoint": lambda: Watch(5, part=2),
+    "between two checkpoints": lambda: Watch(11, part=2),
+    "while the tensors of the second are written": lambda: die_in(checkpoint, "save_file", 2, half=True),
+    "while the result is written": lambda: die_in(pretrain, "write_json", 1),
+}
+
 
 def truncate(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
@@ -118,7 +127,18 @@ def run_finetune(folder: Path, out: Path, watch: Watch) -> None:
     finetune.run("bert-first", toy_tasks.params(), NullTracker(), watch, **data, out=out)
 
 
-STAGES = {"pretrain": (run_pretrain, PRETRAIN), "finetune": (run_finetune, FINETUNE)}
+def run_glove(folder: Path, out: Path, watch: Watch) -> None:
+    settings = toy_tasks.params().model_dump()
+    settings["families"]["glove"] = toy_counts.SETTINGS["glove"]
+    data = {"tokens": folder / "tokens", "tokenizer": folder / "tokenizer"}
+    pretrain.run("glove", Params(**settings), NullTracker(), watch, **data, out=out)
+
+
+STAGES = {
+    "pretrain": (run_pretrain, PRETRAIN),
+    "finetune": (run_finetune, FINETUNE),
+    "glove": (run_glove, GLOVE),
+}
 
 
 def in_child(work: Callable[[], object]) -> tuple[int, Any]:

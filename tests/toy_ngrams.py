@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tokenizers
 
+from stemma.data.sentence_blocks import SentenceBlock
 from stemma.data.token_store import TokenStoreWriter, id_dtype
 from stemma.families.base import Pretraining
 from stemma.families.ngram.counts import count_ngrams
@@ -16,7 +17,7 @@ from stemma.families.ngram.estimation import estimate
 from stemma.families.ngram.family import FAMILY as NGRAM
 from stemma.families.ngram.family import NgramSettings, choose_smoothing
 from stemma.families.ngram.model import NgramModel, save_model
-from stemma.families.ngram.windows import SentenceBlock, Symbols
+from stemma.families.ngram.windows import Symbols
 from stemma.files import write_json, write_manifest
 from stemma.progress import NullProgress
 from stemma.training.tracker import NullTracker

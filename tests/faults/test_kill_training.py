@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests import toy_tasks
+from tests import toy_counts, toy_tasks
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -75,3 +75,15 @@ def test_fine_tuning_ends_with_the_same_bits(folder, tmp_path):
         "in the second seed": ([9], 16),
         "while the result is written": ([], 0),
     }, "finished epochs and seeds are not trained again"
+
+
+def test_glove_ends_with_the_same_bits(tmp_path):
+    toy_counts.write_corpus(tmp_path)
+    steps = assert_as_if_never_killed(run("glove", tmp_path))
+    assert {moment: taken[:2] for moment, taken in steps.items()} == {
+        "while pairs are counted": [1500, 1],
+        "before the first checkpoint": [1500, 1],
+        "between two checkpoints": [1500, 7],
+        "while the tensors of the second are written": [1500, 7],
+        "while the result is written": [1500],
+    }, "pairs are counted again, finished epochs are not trained again"

@@ -5,7 +5,7 @@ values. What fits into the memory given is sorted, by several threads if wanted,
 block by block. What comes out depends on neither the memory nor the threads. Everything is numpy: no Python a record.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from stemma.data.record_runs import MIN_RECORDS, Array, Columns, Run, Spool, merge_runs
 
-__all__ = ["Columns", "RecordSorter", "sort_order"]
+__all__ = ["Columns", "RecordSorter", "cut_rows", "sort_order"]
 
 _WORD = 64
 _RECORDS_OF_A_RUN = 1024  # that are in memory while runs are merged: with fewer, a step costs more than its records
@@ -170,3 +170,10 @@ def _tally_sorted(keys: Columns, counts: Array | None) -> Columns:
     rows_of_each = np.diff(starts, append=len(changed)).astype(np.uint64)
     sums = rows_of_each if counts is None else np.add.reduceat(counts, starts)
     return (*(key[starts] for key in keys), sums)
+
+
+def cut_rows(blocks: Iterable[Columns], size: int) -> Iterator[Columns]:
+    """The same rows in smaller blocks."""
+    for columns in blocks:
+        for start in range(0, len(columns[0]), size):
+            yield tuple(column[start : start + size] for column in columns)

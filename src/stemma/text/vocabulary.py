@@ -22,6 +22,7 @@ __all__ = [
     "WORD_SPECIAL_TOKENS",
     "learn_tokenizer",
     "load_tokenizer",
+    "load_words",
     "num_words_to_learn_from",
     "save_tokenizer",
     "word_splitter",
@@ -107,6 +108,18 @@ def load_tokenizer(folder: Path) -> Tokenizer:
     tokenizer = Tokenizer.from_file(str(path))
     tokenizer.encode_special_tokens = True
     return tokenizer
+
+
+def load_words(folder: Path) -> tuple[int, list[str]]:
+    """The words of a tokenizer, the most frequent first, and the id of the first: special tokens come before it."""
+    vocabulary = load_tokenizer(folder).get_vocab(with_added_tokens=True)
+    tokens = sorted(vocabulary, key=vocabulary.__getitem__)
+    first = sum(token in vocabulary for token in WORD_SPECIAL_TOKENS)
+    if not set(tokens[:first]) <= set(WORD_SPECIAL_TOKENS):
+        raise InputError(
+            f"{folder / TOKENIZER_FILE}: a word comes before a special token; run the stage `tokenizer` again"
+        )
+    return first, tokens[first:]
 
 
 def _normalizer(settings: config.Tokenizer) -> normalizers.Normalizer:

@@ -1,12 +1,10 @@
 """Padding, windows and packing, on sentences short enough to write out."""
 
-from pathlib import Path
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stemma.families.ngram.windows import Packing, cut, pad, windows
+from stemma.families.ngram.windows import Packing, pad, windows
 from tests.toy_ngrams import block, symbols
 
 A, B, C = 7, 8, 9
@@ -46,15 +44,6 @@ def test_what_text_cannot_hold_is_unknown():
     assert text.tolist() == list(range(10))
 
 
-@given(st.lists(st.integers(0, 6), max_size=30), st.integers(1, 9))
-def test_cutting_keeps_every_sentence_whole(lengths, max_tokens):
-    ids, offsets = block([[7 + number % 3] * length for number, length in enumerate(lengths)])
-    pieces = list(cut([(ids, offsets)], max_tokens))
-    assert np.concatenate([ids[:0], *(piece for piece, _ in pieces)]).tolist() == ids.tolist()
-    assert [length for _, ends in pieces for length in np.diff(ends)] == lengths
-    assert all(len(piece) <= max_tokens or len(ends) == 2 for piece, ends in pieces)
-
-
 @given(st.integers(1, 5), st.integers(1, 2**32), st.data())
 def test_packed_rows_compare_as_their_ids(length, largest, data):
     packing = Packing(length, largest)
@@ -67,19 +56,3 @@ def test_packed_rows_compare_as_their_ids(length, largest, data):
     assert [column.tolist() for column in packing.unpack(columns)] == [column.tolist() for column in digits]
     for column, width in zip(columns, packing.widths, strict=True):
         assert int(column.max()).bit_length() <= width <= 64
-
-
-def test_cutting_a_mapped_block_gives_its_pages_back(tmp_path: Path) -> None:
-    """What a process has mapped of a file counts as its memory."""
-    path, length = tmp_path / "ids.npy", 1 << 24
-    np.save(path, np.full(length, 7, np.uint16))
-    ids = np.load(path, mmap_mode="r")
-    for piece, _ in cut([(ids, np.arange(0, length + 1, 16))], length // 16):
-        assert (piece == 7).all()
-        assert 0 < _resident_kilobytes(path) < length * 2 / 2 / 1024
-    assert _resident_kilobytes(path) == 0
-
-
-def _resident_kilobytes(path: Path) -> int:
-    maps = Path("/proc/self/smaps").read_text().split(str(path))[1]
-    return int(maps.split("Rss:")[1].split()[0])

@@ -16,9 +16,10 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from stemma.data.record_sort import Columns, RecordSorter
-from stemma.families.ngram.levels import ROWS, Level, LevelRows, LevelWriter, cut_rows
-from stemma.families.ngram.windows import Flags, Ids, Packing, SentenceBlock, Symbols, cut, pad, windows
+from stemma.data.record_sort import Columns, RecordSorter, cut_rows
+from stemma.data.sentence_blocks import SentenceBlock, cut
+from stemma.families.ngram.levels import ROWS, Level, LevelRows, LevelWriter
+from stemma.families.ngram.windows import Flags, Ids, Packing, Symbols, pad, windows
 
 __all__ = ["NgramCounts", "count_ngrams"]
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from stemma.data.record_sort import Columns, RecordSorter
+from stemma.data.record_sort import Columns, RecordSorter, cut_rows
 from stemma.families.ngram.counts import NgramCounts
-from stemma.families.ngram.levels import ROWS, Level, cut_rows
+from stemma.families.ngram.levels import ROWS, Level
 from stemma.families.ngram.smoothing import Contexts, Counts, Floats, Smoothing, count_counts
 from stemma.families.ngram.windows import Ids
 from stemma.progress import NullProgress, Progress

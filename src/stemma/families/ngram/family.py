@@ -7,7 +7,7 @@ cut-offs, pruning, classes.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -17,6 +17,7 @@ import tokenizers
 from pydantic import Field, model_validator
 
 from stemma.config import Settings
+from stemma.data.sentence_blocks import cut, read_blocks
 from stemma.data.token_store import TokenStore
 from stemma.data.workspace import data_threads, memory_limit
 from stemma.errors import InputError, TrainingError
@@ -32,7 +33,7 @@ from stemma.families.ngram.smoothing import (
     Smoothing,
     kneser_ney_discounts,
 )
-from stemma.families.ngram.windows import SentenceBlock, Symbols, cut
+from stemma.families.ngram.windows import Symbols
 from stemma.files import read_json, verify_manifest
 from stemma.progress import Progress
 from stemma.protocols import Scores
@@ -145,7 +146,7 @@ def _pretrain(job: Pretraining[NgramSettings]) -> dict[str, float]:
     train = TokenStore.open(job.tokens / "train")
     if not train.num_sentences:
         raise TrainingError(f"{job.tokens / 'train'}: no sentences to count n-grams in; add text to the corpus")
-    blocks = _blocks(train, "counting", job.progress)
+    blocks = read_blocks(train, "counting", job.progress)
     counts = count_ngrams(blocks, symbols, job.settings.order, job.scratch / "counts", memory=memory, threads=threads)
     smoothing, details = choose_smoothing(job.settings, counts)
     estimates = estimate(counts, smoothing, memory=memory, threads=threads, progress=job.progress)
@@ -176,7 +177,7 @@ def _validate(model: NgramModel, store: TokenStore, progress: Progress) -> dict[
         return {}
     nats: list[float] = []
     num_predicted = num_unknown = num_impossible = 0
-    for block in cut(_blocks(store, "validating", progress), _BLOCK_TOKENS):
+    for block in cut(read_blocks(store, "validating", progress), _BLOCK_TOKENS):
         probabilities, tokens, _ = model.predict_sentences(*block)
         possible = probabilities > 0
         nats.append(float(_nats(probabilities[possible]).sum()))
@@ -192,15 +193,6 @@ def _validate(model: NgramModel, store: TokenStore, progress: Progress) -> dict[
         metrics["validation_perplexity"] = _rounded(math.exp(total / num_predicted))
         metrics["validation_bits_per_byte"] = _rounded(total / math.log(2) / store.num_bytes)
     return metrics
-
-
-def _blocks(store: TokenStore, what: str, progress: Progress) -> Iterator[SentenceBlock]:
-    progress.start(what, store.num_tokens, "tokens")
-    done = 0
-    for shard in store.shards():
-        yield shard.ids, shard.sentences
-        done += len(shard.ids)
-        progress.update(done)
 
 
 def _nats(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:

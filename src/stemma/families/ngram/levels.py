@@ -12,7 +12,7 @@ children      how many n-grams of the next order have a suffix that comes before
 A count is the difference of two neighbours, so that n-grams can be written as they begin, however far they go on.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -23,7 +23,7 @@ import numpy.typing as npt
 from stemma.data.record_sort import Columns
 from stemma.families.ngram.windows import Ids, Packing, Symbols
 
-__all__ = ["ROWS", "Level", "LevelRows", "LevelWriter", "cut_rows"]
+__all__ = ["ROWS", "Level", "LevelRows", "LevelWriter"]
 
 ROWS = 1 << 15  # in one piece of work: few enough for the processor's cache
 
@@ -109,10 +109,3 @@ class LevelWriter:
         for file in self._files:
             file.close()
         return Level(size=self.size, folder=self._folder, packing=self._packing)
-
-
-def cut_rows(blocks: Iterable[Columns], size: int) -> Iterator[Columns]:
-    """The same rows in smaller blocks."""
-    for columns in blocks:
-        for start in range(0, len(columns[0]), size):
-            yield tuple(column[start : start + size] for column in columns)

@@ -4,8 +4,7 @@ A sentence is read as `<s> w1 … wn </s>`, with one `<s>` and nothing before it
 tokens before it, as far as the sentence goes.
 """
 
-import mmap
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,13 +13,10 @@ import numpy.typing as npt
 
 from stemma.data.record_sort import Columns
 
-__all__ = ["Flags", "Ids", "Packing", "SentenceBlock", "Symbols", "cut", "pad", "windows"]
+__all__ = ["Flags", "Ids", "Packing", "Symbols", "pad", "windows"]
 
 Ids = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-SentenceBlock = tuple[
-    npt.NDArray[Any], npt.NDArray[np.int64]
-]  # token ids of whole sentences; where each begins, and the end
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -125,21 +121,3 @@ def windows(padded: Ids, starts: npt.NDArray[np.int64], order: int, nothing: int
         column[before_begin[before_begin < len(padded)]] = nothing
         columns.append(column)
     return columns
-
-
-def cut(blocks: Iterable[SentenceBlock], max_tokens: int) -> Iterator[SentenceBlock]:
-    """Cut blocks at sentence ends, so that none has many more tokens than asked for.
-
-    Of a block that is memory-mapped, what was read is given back: it would count as memory until all of it was read.
-    """
-    for ids, offsets in blocks:
-        first = 0
-        while first < len(offsets) - 1:
-            last = int(np.searchsorted(offsets, offsets[first] + max_tokens, side="right")) - 1
-            last = min(max(last, first + 1), len(offsets) - 1, first + max_tokens)
-            yield ids[offsets[first] : offsets[last]], offsets[first : last + 1]
-            first = last
-            mapped: tuple[object, ...] = (ids.base, offsets.base)
-            for base in mapped:
-                if isinstance(base, mmap.mmap):
-                    base.madvise(mmap.MADV_DONTNEED)
