@@ -200,6 +200,7 @@ class _OpenShard:
         self._ids = _OpenArray(folder / ".ids.tmp", dtype)
         self._sentences = _OpenArray(folder / ".sentences.tmp", np.dtype(np.int64))
         self._sentences.append(np.zeros(1, dtype=np.int64))
+        self._digest = hashlib.sha256()
         self._sentences_of_document: list[int] = []
         self._num_bytes = 0
 
@@ -209,20 +210,21 @@ class _OpenShard:
 
     def add(self, ids: npt.NDArray[np.unsignedinteger[Any]], sentence_lengths: Offsets, num_bytes: int) -> None:
         self._sentences.append(self.num_tokens + np.cumsum(sentence_lengths))
-        self._ids.append(ids)
+        self._digest.update(self._ids.append(ids))
         self._sentences_of_document.append(len(sentence_lengths))
         self._num_bytes += num_bytes
 
     def finish(self) -> tuple[str, dict[str, int]]:
         """Name the shard by its content, and say what it holds."""
         paths = {"ids": self._ids.close(), "sentences": self._sentences.close()}
-        ids, sentences = (np.load(path, mmap_mode="r") for path in paths.values())
-        shard = Shard(ids=ids, sentences=sentences, documents=_starts(self._sentences_of_document))
-        name = _name_of(shard)
+        documents = _starts(self._sentences_of_document)
+        for block in self._sentences.blocks():
+            self._digest.update(block)
+        name = _finish_name(self._digest, self._ids.dtype, self._sentences.size, documents)
         for kind, path in paths.items():
             path.rename(_array_path(self._folder, name, kind))
-        np.save(_array_path(self._folder, name, "documents"), shard.documents, allow_pickle=False)
-        counts = {"tokens": len(ids), "sentences": len(sentences) - 1, "documents": len(shard.documents) - 1}
+        np.save(_array_path(self._folder, name, "documents"), documents, allow_pickle=False)
+        counts = {"tokens": self.num_tokens, "sentences": self._sentences.size - 1, "documents": len(documents) - 1}
         return name, counts | {"bytes": self._num_bytes}
 
     def discard(self) -> None:
@@ -234,13 +236,16 @@ class _OpenArray:
     """A .npy file that grows."""
 
     def __init__(self, path: Path, dtype: np.dtype[Any]) -> None:
-        self._path, self._dtype, self.size = path, dtype, 0
+        self._path, self.dtype, self.size = path, dtype, 0
         self._file = path.open("wb")
         self._write_header()
 
-    def append(self, values: npt.NDArray[Any]) -> None:
-        self._file.write(values.astype(self._dtype, copy=False).tobytes())
+    def append(self, values: npt.NDArray[Any]) -> bytes:
+        """Write values, and give them back as written."""
+        data = values.astype(self.dtype, copy=False).tobytes()
+        self._file.write(data)
         self.size += len(values)
+        return data
 
     def close(self) -> Path:
         self._file.seek(0)
@@ -248,9 +253,16 @@ class _OpenArray:
         self._file.close()
         return self._path
 
+    def blocks(self) -> Iterator[bytes]:
+        """What was written, after `close`; not through a memory map, which would count as memory."""
+        with self._path.open("rb") as file:
+            file.seek(_HEADER_BYTES)
+            while block := file.read(_STEP):
+                yield block
+
     def _write_header(self) -> None:
         """First without values and at the end with all: numpy pads both to the same size."""
-        header = {"descr": np.lib.format.dtype_to_descr(self._dtype), "fortran_order": False, "shape": (self.size,)}
+        header = {"descr": np.lib.format.dtype_to_descr(self.dtype), "fortran_order": False, "shape": (self.size,)}
         np.lib.format.write_array_header_1_0(self._file, header)
         assert self._file.tell() == _HEADER_BYTES
 
@@ -264,12 +276,17 @@ def _array_path(folder: Path, name: str, kind: str) -> Path:
 
 
 def _name_of(shard: Shard) -> str:
-    """A digest of the arrays, one after another, read in steps."""
     digest = hashlib.sha256()
-    for array in (shard.ids, shard.sentences, shard.documents):
+    for array in (shard.ids, shard.sentences):
         for begin in range(0, len(array), _STEP):
             digest.update(array[begin : begin + _STEP].tobytes())
-    digest.update(f"{shard.ids.dtype.name} {len(shard.sentences)} {len(shard.documents)}".encode())
+    return _finish_name(digest, shard.ids.dtype, len(shard.sentences), shard.documents)
+
+
+def _finish_name(digest: "hashlib._Hash", dtype: np.dtype[Any], num_sentences: int, documents: Offsets) -> str:
+    """The name of a shard whose ids and sentences `digest` has seen."""
+    digest.update(documents.tobytes())
+    digest.update(f"{dtype.name} {num_sentences} {len(documents)}".encode())
     return digest.hexdigest()[:32]
 
 
