@@ -165,7 +165,7 @@ class Tokenizer(Settings):
     """A vocabulary learned on the training split of a corpus."""
 
     corpus: Name
-    kind: Literal["wordpiece", "word"]
+    kind: Literal["wordpiece", "word", "spaces", "jieba"]
     vocabulary_size: PositiveInt
     min_frequency: PositiveInt
     lowercase: bool

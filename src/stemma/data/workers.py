@@ -19,6 +19,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 BYTES_PER_BATCH: Final = 1 << 19
 BYTES_UNDER_WAY: Final = 3 << 19
+CHARACTERS_PER_SMALL_BATCH: Final = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -52,6 +53,11 @@ class Workers:
                 yield waiting.popleft()[0].result()
         while waiting:
             yield waiting.popleft()[0].result()
+
+    def spread(self, function: Callable[[list[str]], list[Result]], texts: Iterable[str]) -> Iterator[Result]:
+        """The result for each text, in order, where a small batch takes long enough to be worth sending."""
+        for results in self.map(function, in_batches(texts, size_of=len, limit=CHARACTERS_PER_SMALL_BATCH)):
+            yield from results
 
 
 @contextmanager

@@ -4,15 +4,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from stemma.config import Params
+from stemma.config import Params, Tokenizer
 from stemma.data.clean_documents import read_clean
+from stemma.data.workers import open_workers
 from stemma.data.workspace import data_threads, open_workspace
 from stemma.errors import InputError
 from stemma.files import atomic_dir
 from stemma.progress import Progress
+from stemma.text.segmentation import load_segmenter
 from stemma.text.threads import use_threads
-from stemma.text.vocabulary import learn_tokenizer, num_words_to_learn_from, save_tokenizer, word_splitter
-from stemma.text.word_counts import WordCounter
+from stemma.text.vocabulary import (
+    KINDS_AT_SPACES,
+    learn_tokenizer,
+    num_words_to_learn_from,
+    save_tokenizer,
+    word_splitter,
+)
+from stemma.text.word_counts import WordCount, WordCounter
 
 __all__ = ["run"]
 
@@ -24,19 +32,26 @@ def run(name: str, params: Params, progress: Progress, *, corpus: Path, out: Pat
     """Count the words of the training split, and learn tokenizer `name` from them."""
     use_threads(data_threads())
     settings = params.tokenizers[name]
-    with open_workspace("tokenizer") as workspace:
-        memory = workspace.memory_limit // SHARE_OF_MEMORY
-        counter = WordCounter(workspace.folder, memory=memory, split_word=word_splitter(settings))
-        progress.start("counting words", None, "sentences")
-        for number, text in enumerate(_training_texts(corpus), start=1):
-            counter.add(text)
-            progress.update(number * SENTENCES_AT_ONCE)
-        words = counter.most_frequent(num_words_to_learn_from(settings))
+    words = _count_words(settings, progress, corpus)
     if not words:
         raise InputError(f"{corpus / 'train'}: no words to learn a vocabulary from")
     progress.start("learning the vocabulary", None, "words")
     with atomic_dir(out) as folder:
         save_tokenizer(learn_tokenizer(words, settings), settings, folder)
+
+
+def _count_words(settings: Tokenizer, progress: Progress, corpus: Path) -> list[WordCount]:
+    segment = load_segmenter() if settings.kind == "jieba" else None
+    with open_workers(data_threads() if segment else 1) as workers, open_workspace("tokenizer") as workspace:
+        memory = workspace.memory_limit // SHARE_OF_MEMORY
+        at_spaces = settings.kind in KINDS_AT_SPACES
+        counter = WordCounter(workspace.folder, memory=memory, split_word=word_splitter(settings), at_spaces=at_spaces)
+        progress.start("counting words", None, "sentences")
+        texts = _training_texts(corpus)
+        for number, text in enumerate(workers.spread(segment, texts) if segment else texts, start=1):
+            counter.add(text)
+            progress.update(number * SENTENCES_AT_ONCE)
+        return counter.most_frequent(num_words_to_learn_from(settings))
 
 
 def _training_texts(corpus: Path) -> Iterator[str]:

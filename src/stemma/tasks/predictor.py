@@ -18,6 +18,7 @@ from stemma.protocols import HeadKind
 from stemma.tasks.base import PREDICTION_SCHEMAS
 from stemma.tasks.features import encode_rows
 from stemma.tasks.heads import input_tensors, make_answers
+from stemma.text.vocabulary import load_tokenizer
 from stemma.training.loop import deterministic
 
 __all__ = ["TASK_FILE", "Predictor", "load_predictor"]
@@ -74,8 +75,5 @@ def load_predictor(model_dir: Path) -> Predictor:
     family = load_family(about["family"])
     if family.load_tuned is None:
         raise InputError(f"{model_dir / TASK_FILE}: family {family.name!r} has no models that answer tasks")
-    tokenizer = tokenizers.Tokenizer.from_file(str(model_dir / "tokenizer.json"))
-    tokenizer.encode_special_tokens = True  # a text's words that look like special tokens are words
-    return Predictor(
-        task_name=about["task"], task=task, model=family.load_tuned(model_dir, task.kind), tokenizer=tokenizer
-    )
+    model = family.load_tuned(model_dir, task.kind)
+    return Predictor(task_name=about["task"], task=task, model=model, tokenizer=load_tokenizer(model_dir))

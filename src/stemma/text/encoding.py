@@ -4,7 +4,7 @@ Our tokenizers see a word without its neighbours. So each distinct word is encod
 together from those on arrays: the same ids as the library gives for whole sentences, ten times faster.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Final
@@ -37,7 +37,7 @@ class EncodedDocument:
 
 @dataclass(slots=True)
 class Fit:
-    """Counts that say how a vocabulary fits a text; words are as in `stemma.text.words`, punctuation marks included."""
+    """Counts that say how a vocabulary fits a text; words are as the tokenizer's kind has them, punctuation marks included."""
 
     num_documents: int = 0
     num_sentences: int = 0
@@ -61,10 +61,16 @@ class Fit:
 
 
 class SentenceEncoder:
-    """Encodes sentences word by word, and remembers words."""
+    """Encodes sentences word by word, and remembers words; `segment` first parts words that have no spaces between them."""
 
-    def __init__(self, tokenizer: Tokenizer) -> None:
-        self._tokenizer = tokenizer
+    def __init__(
+        self,
+        tokenizer: Tokenizer,
+        *,
+        at_spaces: bool = False,
+        segment: Callable[[list[str]], list[str]] | None = None,
+    ) -> None:
+        self._tokenizer, self._at_spaces, self._segment = tokenizer, at_spaces, segment
         self._hashes: npt.NDArray[np.uint64]
         self._starts: Counts
         self._lengths: Counts
@@ -74,8 +80,10 @@ class SentenceEncoder:
 
     def encode(self, sentences: list[str]) -> tuple[Ids, Counts, int]:
         """The ids of sentences end to end, how many each has, and how many words there were."""
+        if self._segment is not None:
+            sentences = self._segment(sentences)
         text = "\n".join(sentences)
-        words = find_words(text)
+        words = find_words(text, at_spaces=self._at_spaces)
         hashes, first, places = np.unique(words.hashes, return_index=True, return_inverse=True)
         slots = self._slots(text, hashes, words.starts[first], words.ends[first])[places]
         lengths = self._lengths[slots]  # (words,): tokens of each word of the text

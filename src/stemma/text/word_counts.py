@@ -27,8 +27,10 @@ WordCount = tuple[str, int]
 class WordCounter:
     """Counts words after `split_word` has made them what a tokenizer sees: none, one or more pieces."""
 
-    def __init__(self, folder: Path, *, memory: int, split_word: Callable[[str], tuple[str, ...]]) -> None:
-        self._folder, self._split_word = folder, split_word
+    def __init__(
+        self, folder: Path, *, memory: int, split_word: Callable[[str], tuple[str, ...]], at_spaces: bool = False
+    ) -> None:
+        self._folder, self._split_word, self._at_spaces = folder, split_word, at_spaces
         self._capacity = max(1000, memory // BYTES_PER_WORD)
         self._counts: dict[str, int] = {}
         self._pieces: dict[str, tuple[str, ...]] = {}
@@ -38,7 +40,7 @@ class WordCounter:
     def add(self, text: str) -> None:
         """Count the words of a text."""
         for chunk in split_chunks(text):
-            words = find_words(chunk)
+            words = find_words(chunk, at_spaces=self._at_spaces)
             _, first, counts = np.unique(words.hashes, return_index=True, return_counts=True)
             places = zip(words.starts[first].tolist(), words.ends[first].tolist(), counts.tolist(), strict=True)
             for start, end, count in places:

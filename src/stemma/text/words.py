@@ -1,7 +1,7 @@
 """Words of a text found, counted and hashed on whole arrays: no Python object per word.
 
 A word is a run of characters without spaces; a punctuation mark and a Chinese character are words by themselves, as BERT's
-pre-tokenizer has it.
+pre-tokenizer has it. In text that was tokenized before, a word is whatever stands between spaces.
 """
 
 import string
@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Words", "find_words", "hash_words", "split_chunks"]
+__all__ = ["CHINESE", "Words", "find_words", "hash_words", "split_chunks"]
 
 Codes = npt.NDArray[np.uint32]
 Hashes = npt.NDArray[np.uint64]
@@ -22,7 +22,7 @@ Hashes = npt.NDArray[np.uint64]
 CHUNK_CHARACTERS: Final = 1 << 17  # bounds the arrays of one step, whatever the length of a document
 _SPACE, _INSIDE, _SINGLE = 0, 1, 2
 _PLANES: Final = 0x30000  # code points above are inside of words
-_CHINESE: Final = (
+CHINESE: Final = (  # first and last code points
     (0x3400, 0x4DBF),
     (0x4E00, 0x9FFF),
     (0xF900, 0xFAFF),
@@ -59,13 +59,13 @@ class Words:
         return len(self.starts)
 
 
-def find_words(text: str) -> Words:
-    """The words of a text, in order."""
+def find_words(text: str, *, at_spaces: bool = False) -> Words:
+    """The words of a text, in order; with `at_spaces`, marks and Chinese characters part no words."""
     starts, ends, hashes = [_NO_POSITIONS], [_NO_POSITIONS], [np.zeros(0, dtype=np.uint64)]
     offset = 0
     for chunk in split_chunks(text):
         codes = _codes(chunk)
-        begins, stops = _spans(codes)
+        begins, stops = _spans(codes, _class_table(at_spaces))
         starts.append(begins + offset)
         ends.append(stops + offset)
         hashes.append(_hash_spans(codes, begins, stops))
@@ -78,7 +78,7 @@ def hash_words(text: str) -> Hashes:
     hashes = [np.zeros(0, dtype=np.uint64)]
     for chunk in split_chunks(text, CHUNK_CHARACTERS // 2):  # small letters may be more characters
         codes = _codes(chunk.lower())
-        hashes.append(_hash_spans(codes, *_spans(codes)))
+        hashes.append(_hash_spans(codes, *_spans(codes, _class_table())))
     return np.concatenate(hashes)
 
 
@@ -94,8 +94,8 @@ def _codes(text: str) -> Codes:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), dtype="<u4").astype(np.uint32, copy=False)
 
 
-def _spans(codes: Codes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    classes = _class_table()[np.minimum(codes, _PLANES)]
+def _spans(codes: Codes, table: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    classes = table[np.minimum(codes, _PLANES)]
     inside = classes == _INSIDE
     single = classes == _SINGLE
     begins, ends = single.copy(), single.copy()
@@ -107,8 +107,10 @@ def _spans(codes: Codes) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
 
 
 @cache
-def _class_table() -> npt.NDArray[np.uint8]:
+def _class_table(at_spaces: bool = False) -> npt.NDArray[np.uint8]:
     """What each character is; a punctuation mark must be one in old Unicode too, which every library here has caught up with."""
+    if at_spaces:
+        return np.where(_class_table() == _SPACE, _SPACE, _INSIDE).astype(np.uint8)
     old_category = unicodedata.ucd_3_2_0.category
     table = np.full(_PLANES + 1, _INSIDE, dtype=np.uint8)
     for code in range(0x20000):
@@ -118,7 +120,7 @@ def _class_table() -> npt.NDArray[np.uint8]:
             table[code] = _SPACE
         elif (category[0] == old_category(character)[0] == "P") or character in string.punctuation:
             table[code] = _SINGLE
-    for first, last in _CHINESE:
+    for first, last in CHINESE:
         table[first : last + 1] = _SINGLE
     return table
 

@@ -19,6 +19,10 @@ def fail(numbers: list[int]) -> list[int]:
     raise ValueError(f"can't do {numbers}")
 
 
+def small(texts: list[str]) -> list[str]:
+    return [text[:2] for text in texts]
+
+
 def process_id(_: list[int]) -> int:
     return os.getpid()
 
@@ -29,6 +33,14 @@ def test_results_come_in_the_order_of_the_batches(num_processes: int) -> None:
         found = list(workers.map(square, in_batches(range(100), size_of=lambda _: 1, limit=7)))
         assert [number for batch in found for number in batch] == [number * number for number in range(100)]
         assert list(workers.map(square, [Batch([2], 1)])) == [[4]]  # and once more
+
+
+@pytest.mark.parametrize("num_processes", [1, 2])
+def test_texts_are_spread_over_the_processes(num_processes: int) -> None:
+    texts = [str(number) * 1000 for number in range(100)]
+    with open_workers(num_processes) as workers:
+        assert list(workers.spread(small, texts)) == [text[:2] for text in texts]
+        assert list(workers.spread(small, [])) == []
 
 
 def test_one_process_is_this_one() -> None:

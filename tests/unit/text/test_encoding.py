@@ -2,7 +2,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, pre_tokenizers
 
 from stemma import config
 from stemma.text import encoding
@@ -21,7 +21,7 @@ WORDS = [
     ("[", 2),
     ("mask", 2),
 ]
-TEXTS = ["The cat, walking.", "", "算盤 café CAT!", "[MASK] \u200b", "  ", "dog"]
+TEXTS = ["The cat, walking.", "", "算盤 café CAT!", "[MASK] <unk> </s> \u200b", "  ", "dog"]
 
 
 def tokenizer(kind: str = "wordpiece") -> Tokenizer:
@@ -36,7 +36,8 @@ def whole(made: Tokenizer, texts: list[str]) -> list[list[int]]:
 
 
 def pieces(made: Tokenizer, texts: list[str]) -> list[list[int]]:
-    ids, lengths, _ = SentenceEncoder(made).encode(texts)
+    at_spaces = isinstance(made.pre_tokenizer, pre_tokenizers.WhitespaceSplit)
+    ids, lengths, _ = SentenceEncoder(made, at_spaces=at_spaces).encode(texts)
     found, begin = [], 0
     for length in lengths.tolist():
         found.append(ids[begin : begin + length].tolist())
@@ -45,17 +46,17 @@ def pieces(made: Tokenizer, texts: list[str]) -> list[list[int]]:
     return found
 
 
-@pytest.mark.parametrize("kind", ["wordpiece", "word"])
+@pytest.mark.parametrize("kind", ["wordpiece", "word", "spaces"])
 def test_ids_are_those_of_whole_sentences(kind: str) -> None:
     made = tokenizer(kind)
     assert pieces(made, TEXTS) == whole(made, TEXTS)
     assert pieces(made, []) == []
 
 
-MADE = {kind: tokenizer(kind) for kind in ("wordpiece", "word")}
+MADE = {kind: tokenizer(kind) for kind in ("wordpiece", "word", "spaces")}
 
 
-@given(st.lists(st.text(max_size=40), max_size=6), st.sampled_from(["wordpiece", "word"]))
+@given(st.lists(st.text(max_size=40), max_size=6), st.sampled_from(["wordpiece", "word", "spaces"]))
 def test_ids_are_those_of_whole_sentences_for_any_text(texts: list[str], kind: str) -> None:
     assert pieces(MADE[kind], texts) == whole(MADE[kind], texts)
 

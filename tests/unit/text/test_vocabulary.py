@@ -12,9 +12,11 @@ from stemma import config
 from stemma.errors import InputError, SettingsError
 from stemma.text.vocabulary import (
     SPECIAL_TOKENS,
+    UNKNOWN_ID,
     WORD_SPECIAL_TOKENS,
     learn_tokenizer,
     load_tokenizer,
+    read_kind,
     save_tokenizer,
     word_splitter,
 )
@@ -31,7 +33,9 @@ WORDS: list[WordCount] = sorted(
 )
 
 
-def settings(kind: Literal["wordpiece", "word"] = "wordpiece", **changes: object) -> config.Tokenizer:
+def settings(
+    kind: Literal["wordpiece", "word", "spaces", "jieba"] = "wordpiece", **changes: object
+) -> config.Tokenizer:
     values = {"corpus": "c", "kind": kind, "vocabulary_size": 60, "min_frequency": 2, "lowercase": True} | changes
     return config.Tokenizer.model_validate(values)
 
@@ -95,6 +99,30 @@ def test_case_and_accents() -> None:
 def test_special_tokens_in_a_text_are_words(tmp_path: Path) -> None:
     save_tokenizer(learn_tokenizer(WORDS, settings()), settings(), tmp_path)
     assert 4 not in load_tokenizer(tmp_path).encode("[MASK]").ids
+
+
+def test_what_text_can_not_hold_is_unknown_where_words_stand_between_spaces(tmp_path: Path) -> None:
+    words: list[WordCount] = [
+        ("the", 9),
+        ("[UNK]", 8),
+        ("u.s.", 7),
+    ]  # the counter sees what the normaliser makes of `<unk>`
+    asked = settings("spaces")
+    save_tokenizer(learn_tokenizer(words, asked), asked, tmp_path)
+    tokenizer = load_tokenizer(tmp_path)
+    assert word_splitter(asked)("<unk>") == ("[UNK]",)
+    assert tokenizer.get_vocab_size() == 9
+    assert tokenizer.encode("The U.S. <unk>", add_special_tokens=False).tokens == ["the", "u.s.", "[UNK]"]
+    assert set(tokenizer.encode("<s> </s> <unk>x", add_special_tokens=False).ids) == {UNKNOWN_ID}
+    cased = learn_tokenizer(words, settings("spaces", lowercase=False))
+    cased.encode_special_tokens = True
+    assert set(cased.encode("[MASK] [PAD] [CLS] [SEP]", add_special_tokens=False).ids) == {UNKNOWN_ID}
+
+
+def test_a_folder_says_its_kind(tmp_path: Path) -> None:
+    assert read_kind(tmp_path) is None
+    save_tokenizer(learn_tokenizer(WORDS, settings("spaces")), settings("spaces"), tmp_path)
+    assert read_kind(tmp_path) == "spaces"
 
 
 def test_a_missing_tokenizer_is_named(tmp_path: Path) -> None:

@@ -64,3 +64,9 @@ def test_words_that_no_tokenizer_knows_are_left_out(tmp_path: Path) -> None:
     counter = WordCounter(tmp_path, memory=1 << 20, split_word=identity)
     counter.add("y" * 101 + " " + "z" * 100)
     assert counter.most_frequent(10) == [("z" * 100, 1)]
+
+
+def test_words_between_spaces(tmp_path: Path) -> None:
+    counter = WordCounter(tmp_path, memory=1 << 20, split_word=identity, at_spaces=True)
+    counter.add("U.S. 苹果 U.S.")
+    assert counter.most_frequent(10) == [("U.S.", 2), ("苹果", 1)]

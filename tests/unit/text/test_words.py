@@ -35,6 +35,13 @@ def test_words(text: str, expected: list[str]) -> None:
     assert strings(text) == expected
 
 
+def test_words_of_text_that_was_tokenized_before() -> None:
+    text = " the U.S. 's <unk>\n一个 苹果 . "
+    found = find_words(text, at_spaces=True)
+    places = zip(found.starts.tolist(), found.ends.tolist(), strict=True)
+    assert [text[start:end] for start, end in places] == text.split()
+
+
 def test_hashes_tell_words_apart_wherever_they_stand() -> None:
     text = "the cat the dog thecat eht cat the"
     hashes = find_words(text).hashes.tolist()

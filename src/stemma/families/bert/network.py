@@ -15,6 +15,7 @@ from stemma.errors import InputError
 from stemma.families.bert.forward import encode
 from stemma.layers.dropout import dropped, masks_for
 from stemma.protocols import HeadKind
+from stemma.text.vocabulary import load_tokenizer
 
 __all__ = [
     "BertEncoder",
@@ -68,16 +69,12 @@ class NetworkSettings(Protocol):
 
 def read_tokenizer(folder: Path) -> tokenizers.Tokenizer:
     """Read a tokenizer that has BERT's special tokens; a text's words that look like them are words to it."""
-    path = folder / _TOKENIZER_FILES[0]
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; run the tokenizer's stage")
-    tokenizer = tokenizers.Tokenizer.from_file(str(path))
-    tokenizer.encode_special_tokens = True
+    tokenizer = load_tokenizer(folder)
     tokenizer.no_truncation()
     tokenizer.no_padding()
     missing = [token for token in _SPECIAL_TOKENS if tokenizer.token_to_id(token) is None]
     if missing:
-        raise InputError(f"{path}: BERT needs {', '.join(missing)} in the vocabulary")
+        raise InputError(f"{folder / _TOKENIZER_FILES[0]}: BERT needs {', '.join(missing)} in the vocabulary")
     return tokenizer
 
 

@@ -14,11 +14,11 @@ from typing import TextIO
 
 import numpy as np
 import numpy.typing as npt
-import tokenizers
 
 from stemma.errors import InputError
 from stemma.families.ngram.model import NgramModel
 from stemma.files import atomic_path, verify_manifest
+from stemma.text.vocabulary import load_tokenizer
 
 __all__ = ["export_arpa"]
 
@@ -41,7 +41,7 @@ def export_arpa(model_dir: Path, path: Path) -> None:
 
 def _spellings(model: NgramModel, model_dir: Path) -> npt.NDArray[np.object_]:
     """The words by id, with the names that ARPA readers know for the unknown word and the ends of a sentence."""
-    vocabulary = tokenizers.Tokenizer.from_file(str(model_dir / "tokenizer.json")).get_vocab(with_added_tokens=True)
+    vocabulary = load_tokenizer(model_dir, segmented=True).get_vocab(with_added_tokens=True)
     symbols = model.symbols
     words = np.full(symbols.size, "", dtype=object)
     for word, number in vocabulary.items():

@@ -37,6 +37,7 @@ from stemma.families.ngram.windows import Symbols
 from stemma.files import read_json, verify_manifest
 from stemma.progress import Progress
 from stemma.protocols import Scores
+from stemma.text.vocabulary import load_tokenizer
 
 __all__ = ["FAMILY", "NgramScorer", "NgramSettings", "choose_smoothing", "read_symbols"]
 
@@ -207,14 +208,7 @@ def _rounded(value: float) -> float:
 
 def _load_scorer(model_dir: Path) -> NgramScorer:
     verify_manifest(model_dir)
-    return NgramScorer(NgramModel.open(model_dir), _read_tokenizer(model_dir))
-
-
-def _read_tokenizer(folder: Path) -> tokenizers.Tokenizer:
-    path = folder / "tokenizer.json"
-    if not path.is_file():
-        raise InputError(f"{path}: no such file; run the stage that makes it")
-    return tokenizers.Tokenizer.from_file(str(path))
+    return NgramScorer(NgramModel.open(model_dir), load_tokenizer(model_dir))
 
 
 FAMILY = Family(
