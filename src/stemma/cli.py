@@ -282,6 +282,18 @@ def explain(
 
 
 @app.command()
+def factors(
+    model: Annotated[Path, typer.Argument(help="a pretrained n-gram model's folder")],
+    sentence: Annotated[str, typer.Argument(help="plain text")],
+) -> None:
+    """Show a sentence's probability factor by factor. Example: stemma factors models/pretrained/ngram "the cat sat"."""
+    from stemma.families.ngram.chain import explain_sentence
+
+    for line in explain_sentence(model, sentence):
+        print(line)
+
+
+@app.command()
 def export_arpa(
     model: Annotated[Path, typer.Argument(help="a pretrained n-gram model's folder")],
     out: Annotated[Path, typer.Argument(help="the ARPA file; compressed if it ends in .gz")],

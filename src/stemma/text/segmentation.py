@@ -64,9 +64,7 @@ class _ChineseWords:
     def _split(self, _: int, piece: NormalizedString) -> list[NormalizedString]:
         ends = list(accumulate(len(word) for word in _words(str(piece), self._cut)))
         parts = (piece[start:end] for start, end in pairwise([0, *ends]))
-        return [
-            part for part in parts if part is not None
-        ]  # as none is: its type alone says that a slice may be missing
+        return [part for part in parts if part is not None]  # by the library's types a slice may be missing; none is
 
 
 def _words(piece: str, cut: Cut) -> Iterator[str]:
