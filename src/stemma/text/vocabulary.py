@@ -2,7 +2,7 @@
 
 wordpiece   splits as BERT does, and then into pieces
 word        splits as BERT does; keeps accents, which tell words apart, while WordPiece drops them with the case
-spaces      a word is what stands between spaces, for text that was tokenized before
+spaces      a word is what stands between spaces, as it is: for text that was tokenized before
 jieba       Chinese words by jieba (see `segmentation`); what stands between them is split as BERT does
 
 All share the first ids, so that every token store means the same by them. What prepared text writes for a word that it left
@@ -158,7 +158,7 @@ def _normalizer(settings: config.Tokenizer) -> normalizers.Normalizer:
         case "spaces":
             names = "|".join(map(re.escape, (*WORD_SPECIAL_TOKENS, "<unk>")))
             unknown = normalizers.Replace(Regex(rf"(?<!\S)(?:{names})(?!\S)"), SPECIAL_TOKENS[UNKNOWN_ID])
-            return normalizers.Sequence([plain_normalizer(lowercase=settings.lowercase), unknown])
+            return normalizers.Sequence([normalizers.Lowercase(), unknown] if settings.lowercase else [unknown])
 
 
 def _pre_tokenizer(settings: config.Tokenizer) -> pre_tokenizers.PreTokenizer:

@@ -111,6 +111,7 @@ def test_what_text_can_not_hold_is_unknown_where_words_stand_between_spaces(tmp_
     save_tokenizer(learn_tokenizer(words, asked), asked, tmp_path)
     tokenizer = load_tokenizer(tmp_path)
     assert word_splitter(asked)("<unk>") == ("[UNK]",)
+    assert word_splitter(asked)("\u200b") == ("\u200b",)  # WikiText-2 has such words
     assert tokenizer.get_vocab_size() == 9
     assert tokenizer.encode("The U.S. <unk>", add_special_tokens=False).tokens == ["the", "u.s.", "[UNK]"]
     assert set(tokenizer.encode("<s> </s> <unk>x", add_special_tokens=False).ids) == {UNKNOWN_ID}

@@ -49,7 +49,7 @@ def sentence_factors(model: NgramModel, tokenizer: Tokenizer, sentence: str) -> 
     columns = [column[1:] for column in windows(padded, starts, model.order, model.symbols.size)]
     probabilities = model.probabilities(columns).tolist()
     seen, contexts_seen = model.counts(columns), _context_counts(model, columns)
-    words = [tokenizer.id_to_token(number) for number in padded.tolist()]
+    words = [str(tokenizer.id_to_token(number)) for number in padded.tolist()]
     factors = []
     for place, probability in enumerate(probabilities):
         length = min(model.order - 1, place + 1)  # of the context
