@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stemma.data.cooccurrences import MAX_WINDOW, Cooccurrences, Weighting, count_cooccurrences, count_stored
@@ -48,6 +48,7 @@ def count_by_loops(sentences: list[list[int]], window: int, weighting: str) -> n
     return sums.astype(float)
 
 
+@settings(deadline=None)
 @given(SENTENCES, st.integers(1, 9), st.sampled_from(["flat", "harmonic"]))
 def test_counts_are_those_of_plain_loops_to_the_last_bit(tmp_path_factory, sentences, window, weighting):
     counts = count(tmp_path_factory.mktemp("counts"), [block(sentences)], window, weighting)

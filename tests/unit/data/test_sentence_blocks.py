@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stemma.data.sentence_blocks import cut, read_blocks
@@ -13,6 +13,7 @@ from tests.toy_bert import write_store
 from tests.toy_ngrams import block
 
 
+@settings(deadline=None)
 @given(st.lists(st.integers(0, 6), max_size=30), st.integers(1, 9))
 def test_cutting_keeps_every_sentence_whole(lengths, max_tokens):
     ids, offsets = block([[7 + number % 3] * length for number, length in enumerate(lengths)])
