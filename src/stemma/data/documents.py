@@ -108,7 +108,13 @@ class RowGroupWriter:
         if self._writer is None:
             self._folder.mkdir(parents=True, exist_ok=True)
             path = self._folder / f"{self._stem}-{self._num_files:05d}.parquet"
-            self._writer = pq.ParquetWriter(path, self._schema, compression="zstd", use_dictionary=False)
+            self._writer = pq.ParquetWriter(
+                path,
+                self._schema,
+                compression="zstd",
+                use_dictionary=False,
+                write_statistics=False,  # they would hold whole texts, and nobody asks for the least and greatest of them
+            )
             self._num_files += 1
         if self._rows:
             values = zip(*self._rows, strict=True)

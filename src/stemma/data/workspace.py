@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import pyarrow as pa
+
 from stemma.errors import SettingsError
 
 __all__ = ["Workspace", "data_threads", "keep_no_large_blocks", "memory_limit", "open_workspace", "return_freed_memory"]
@@ -47,11 +49,12 @@ def data_threads() -> int:
 
 
 def keep_no_large_blocks() -> None:
-    """Let the C library give blocks of a MiB and more back to the system as soon as they are free.
+    """Let the C library give blocks of a MiB and more back to the system as soon as they are free, and let Arrow use it too.
 
-    By itself it learns from the largest block that was freed to keep blocks up to that size. For work on strings: arrays that
-    come again and again would be slow.
+    By itself the library learns from the largest block that was freed to keep blocks up to that size, and Arrow keeps what it
+    may need again. For work on strings: arrays that come again and again would be slow.
     """
+    pa.set_memory_pool(pa.system_memory_pool())
     for setting in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
         _call_malloc("mallopt", setting, 1 << 20)
 
