@@ -16,6 +16,7 @@ MODULES = (
     "cleaning",
     "ngram",
     "glove",
+    "word2vec",
     "pretraining",
     "finetuning",
     "team",

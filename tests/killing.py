@@ -9,22 +9,25 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import gensim.models  # noqa: F401 - imported here, not in every child
 import safetensors.torch
 import torch
 import transformers
 
 from stemma.code import closure
 from stemma.config import Params
+from stemma.data import word_lines
 from stemma.files import digest_file
 from stemma.progress import NullProgress
 from stemma.stages import finetune, pretrain
 from stemma.tasks import tuning
-from stemma.training import checkpoint
+from stemma.training import checkpoint, word_vectors
 from stemma.training.tracker import NullTracker
-from tests import toy_bert, toy_counts, toy_tasks
+from tests import toy_bert, toy_counts, toy_tasks, toy_vectors
 
 
 class Watch(NullProgress):
@@ -98,6 +101,16 @@ GLOVE: dict[str, Callable[[], Watch | None]] = {
     "while the result is written": lambda: die_in(pretrain, "write_json", 1),
 }
 
+# Word vectors take 3 epochs and save after each.
+VECTORS: dict[str, Callable[[], Watch | None]] = {
+    "while the text is written": lambda: die_in(word_lines, "_as_text", 2),
+    "in the first epoch": lambda: die_in(word_vectors.VectorTraining, "_record", 1, before=True),
+    "while the checkpoint of the second is written": lambda: die_in(checkpoint, "save_file", 2, half=True),
+    "after the second": lambda: Watch(2),
+    "and the newest checkpoint has a flipped bit": lambda: Watch(2),
+    "while the result is written": lambda: die_in(pretrain, "write_json", 1),
+}
+
 
 def truncate(path: Path) -> None:
     os.truncate(path, path.stat().st_size // 2)
@@ -134,9 +147,16 @@ def run_glove(folder: Path, out: Path, watch: Watch) -> None:
     pretrain.run("glove", Params(**settings), NullTracker(), watch, **data, out=out)
 
 
-STAGES = {
+def run_vectors(family: str, folder: Path, out: Path, watch: Watch) -> None:
+    data = {"tokens": folder / "tokens", "tokenizer": folder / "tokenizer"}
+    pretrain.run(family, Params(**toy_vectors.params(family)), NullTracker(), watch, **data, out=out)
+
+
+STAGES: dict[str, tuple[Callable[[Path, Path, Watch], None], dict[str, Callable[[], Watch | None]]]] = {
     "pretrain": (run_pretrain, PRETRAIN),
     "finetune": (run_finetune, FINETUNE),
+    "word2vec": (partial(run_vectors, "word2vec"), VECTORS),
+    "fasttext": (partial(run_vectors, "fasttext"), VECTORS),
     "glove": (run_glove, GLOVE),
 }
 
@@ -176,9 +196,10 @@ def main(stage: str, folder: Path) -> None:
 
         return in_child(work)
 
-    for network in ("BertForPreTraining", "BertForSequenceClassification"):
+    family = "bert" if stage in ("pretrain", "finetune") else stage
+    for network in ("BertForPreTraining", "BertForSequenceClassification") if family == "bert" else ():
         getattr(transformers, network)  # imported here, not in every child
-    closure("stemma.stages.pretrain", "stemma.families.bert.family")  # likewise the graph of imports
+    closure("stemma.stages.pretrain", f"stemma.families.{family}.family")  # likewise the graph of imports
     report: dict[str, Any] = {"whole": attempt(0, Watch)}
     for number, (moment, arm) in enumerate(moments.items(), start=1):
         killed = attempt(number, arm)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests import toy_counts, toy_tasks
+from tests import toy_counts, toy_tasks, toy_vectors
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -87,3 +87,17 @@ def test_glove_ends_with_the_same_bits(tmp_path):
         "while the tensors of the second are written": [1500, 7],
         "while the result is written": [1500],
     }, "pairs are counted again, finished epochs are not trained again"
+
+
+@pytest.mark.parametrize("family", ["word2vec", "fasttext"])
+def test_word_vectors_end_with_the_same_bits(tmp_path, family):
+    toy_vectors.job(tmp_path, None)
+    steps = assert_as_if_never_killed(run(family, tmp_path))
+    assert steps == {
+        "while the text is written": [1, 2, 3],
+        "in the first epoch": [1, 2, 3],
+        "while the checkpoint of the second is written": [2, 3],
+        "after the second": [3],
+        "and the newest checkpoint has a flipped bit": [2, 3],
+        "while the result is written": [],
+    }, "finished epochs are not trained again"
