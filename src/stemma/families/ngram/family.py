@@ -20,7 +20,7 @@ from stemma.config import Settings
 from stemma.data.sentence_blocks import cut, read_blocks
 from stemma.data.token_store import TokenStore
 from stemma.data.workspace import data_threads, memory_limit
-from stemma.errors import InputError, TrainingError
+from stemma.errors import TrainingError
 from stemma.families.base import Family, Pretraining
 from stemma.families.ngram.counts import NgramCounts, count_ngrams
 from stemma.families.ngram.estimation import count_of_counts, estimate
@@ -33,19 +33,16 @@ from stemma.families.ngram.smoothing import (
     Smoothing,
     kneser_ney_discounts,
 )
-from stemma.families.ngram.windows import Symbols
-from stemma.files import read_json, verify_manifest
+from stemma.files import verify_manifest
 from stemma.progress import Progress
 from stemma.protocols import Scores
+from stemma.text.symbols import read_symbols
 from stemma.text.vocabulary import load_tokenizer
 
 __all__ = ["FAMILY", "NgramScorer", "NgramSettings", "choose_smoothing", "read_symbols"]
 
 _BLOCK_TOKENS = 1 << 16
 _BATCH_SENTENCES = 1024
-_UNKNOWN = "[UNK]"
-_BOUNDARIES = (("<s>", "</s>"), ("[CLS]", "[SEP]"))  # the first pair that the vocabulary has
-_MARKERS = ("[PAD]", "[CLS]", "[SEP]", "[MASK]", "<s>", "</s>")
 
 
 class NgramSettings(Settings):
@@ -99,32 +96,6 @@ class NgramScorer:
         probabilities, tokens, starts = self.model.predict_sentences(ids, offsets)
         unknown = (tokens == self.model.symbols.unknown).astype(np.int64)
         return np.add.reduceat(_nats(probabilities), starts), np.diff(offsets) + 1, np.add.reduceat(unknown, starts)
-
-
-def read_symbols(tokenizer_dir: Path) -> Symbols:
-    """What the ids of a tokenizer mean to an n-gram model; one without `<s>` and `</s>` lends it `[CLS]` and `[SEP]`."""
-    vocabulary = _read_vocabulary(tokenizer_dir)
-    boundaries = [pair for pair in _BOUNDARIES if vocabulary.keys() >= set(pair)]
-    if not boundaries or _UNKNOWN not in vocabulary:
-        path = tokenizer_dir / "tokenizer.json"
-        raise InputError(
-            f"{path}: an n-gram model needs {_UNKNOWN} and <s> with </s> (or [CLS] with [SEP]) in the vocabulary"
-        )
-    begin, end = boundaries[0]
-    return Symbols(
-        size=max(vocabulary.values()) + 1,
-        begin=vocabulary[begin],
-        end=vocabulary[end],
-        unknown=vocabulary[_UNKNOWN],
-        silent=tuple(sorted(vocabulary[marker] for marker in _MARKERS if marker in vocabulary and marker != end)),
-    )
-
-
-def _read_vocabulary(tokenizer_dir: Path) -> dict[str, int]:
-    """The ids by word, read as JSON: a tokenizer of thirty thousand words takes longer to make than to count a book."""
-    content = read_json(tokenizer_dir / "tokenizer.json")
-    added = {token["content"]: token["id"] for token in content["added_tokens"]}
-    return {**content["model"]["vocab"], **added}
 
 
 def choose_smoothing(settings: NgramSettings, counts: NgramCounts) -> tuple[Smoothing, dict[str, object]]:

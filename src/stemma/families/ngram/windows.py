@@ -6,43 +6,17 @@ tokens before it, as far as the sentence goes.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from stemma.data.record_sort import Columns
+from stemma.text.symbols import Symbols
 
 __all__ = ["Flags", "Ids", "Packing", "Symbols", "pad", "windows"]
 
 Ids = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Symbols:
-    """The ids of a vocabulary, and those of them that mean something to an n-gram model."""
-
-    size: int
-    begin: int  # <s>: a context only
-    end: int  # </s>: a prediction only
-    unknown: int
-    silent: tuple[int, ...]  # never predicted: <s>, padding and the like
-
-    @property
-    def events(self) -> Flags:
-        """Which ids can be predicted: what probabilities sum to 1 over."""
-        flags = np.ones(self.size, bool)
-        flags[list(self.silent)] = False
-        return flags
-
-    def readable(self, ids: npt.NDArray[Any]) -> Ids:
-        """Ids of text, in which whatever text can't hold (padding, a spelt-out `<s>`) is an unknown word."""
-        result = ids.astype(np.int64)
-        allowed = self.events
-        allowed[self.end] = False
-        result[~allowed[result]] = self.unknown
-        return result
 
 
 @dataclass(frozen=True)
