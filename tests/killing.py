@@ -27,7 +27,7 @@ from stemma.stages import finetune, pretrain
 from stemma.tasks import tuning
 from stemma.training import checkpoint, word_vectors
 from stemma.training.tracker import NullTracker
-from tests import toy_bert, toy_counts, toy_tasks, toy_vectors
+from tests import toy_bert, toy_counts, toy_nnlm, toy_tasks, toy_vectors
 
 
 class Watch(NullProgress):
@@ -91,6 +91,13 @@ FINETUNE: dict[str, Callable[[], Watch | None]] = {
     "in the second seed": lambda: Watch(10, part=2),
     "while the result is written": lambda: die_in(finetune, "write_manifest", 2, before=True),
 }
+# A neural language model takes 12 steps too; then it goes through the validation split, which is reported as well.
+NNLM: dict[str, Callable[[], Watch | None]] = {
+    "between two checkpoints": lambda: Watch(7),
+    "while the tensors of the second are written": lambda: die_in(checkpoint, "save_file", 2, half=True),
+    "at the last step": lambda: Watch(12),
+    "while the result is written": lambda: die_in(pretrain, "write_json", 1),
+}
 
 # GloVe has three batches an epoch (the corpus is counted first, which is a part of its own), saves after 2, 4 and 6 epochs.
 GLOVE: dict[str, Callable[[], Watch | None]] = {
@@ -140,6 +147,14 @@ def run_finetune(folder: Path, out: Path, watch: Watch) -> None:
     finetune.run("bert-first", toy_tasks.params(), NullTracker(), watch, **data, out=out)
 
 
+def run_nnlm(folder: Path, out: Path, watch: Watch) -> None:
+    settings = toy_tasks.params().model_dump()
+    settings["families"]["nnlm"] = toy_nnlm.SETTINGS
+    settings["variants"]["nnlm"] = settings["variants"]["bert"] | {"family": "nnlm"}
+    data = {"tokens": folder / "tokens", "tokenizer": folder / "tokenizer"}
+    pretrain.run("nnlm", Params(**settings), NullTracker(), watch, **data, out=out)
+
+
 def run_glove(folder: Path, out: Path, watch: Watch) -> None:
     settings = toy_tasks.params().model_dump()
     settings["families"]["glove"] = toy_counts.SETTINGS["glove"]
@@ -158,6 +173,7 @@ STAGES: dict[str, tuple[Callable[[Path, Path, Watch], None], dict[str, Callable[
     "word2vec": (partial(run_vectors, "word2vec"), VECTORS),
     "fasttext": (partial(run_vectors, "fasttext"), VECTORS),
     "glove": (run_glove, GLOVE),
+    "nnlm": (run_nnlm, NNLM),
 }
 
 

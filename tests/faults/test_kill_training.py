@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests import toy_counts, toy_tasks, toy_vectors
+from tests import toy_counts, toy_nnlm, toy_tasks, toy_vectors
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -101,3 +101,15 @@ def test_word_vectors_end_with_the_same_bits(tmp_path, family):
         "and the newest checkpoint has a flipped bit": [2, 3],
         "while the result is written": [],
     }, "finished epochs are not trained again"
+
+
+def test_a_neural_language_model_ends_with_the_same_bits(tmp_path):
+    toy_nnlm.pretraining(tmp_path)
+    steps = assert_as_if_never_killed(run("nnlm", tmp_path))
+    num_validated = steps["at the last step"][-1]
+    assert {moment: taken[0] for moment, taken in steps.items()} == {
+        "between two checkpoints": 5,
+        "while the tensors of the second are written": 5,
+        "at the last step": 9,
+        "while the result is written": num_validated,
+    }, "each goes on from its newest checkpoint"

@@ -1,0 +1,77 @@
+"""Settings and a corpus so small that a neural language model trains on them in a moment."""
+
+import shutil
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from stemma.families.base import Pretraining
+from stemma.families.nnlm.family import FAMILY, NnlmSettings
+from stemma.files import write_json, write_manifest
+from stemma.progress import NullProgress, Progress
+from stemma.training.tracker import NullTracker
+from tests.toy_ngrams import save_corpus
+
+LETTERS: Final = "abcdefghij"
+SETTINGS: Final[dict[str, Any]] = {
+    "context": 3,
+    "size": 5,
+    "hidden_size": 6,
+    "direct": False,
+    "softmax": "full",
+    "cutoffs": [6],
+    "dropout": 0.1,
+    "steps": 12,
+    "batch_size": 32,
+    "learning_rate": 0.01,
+    "weight_decay": 0.01,
+    "warmup_share": 0.1,
+    "max_gradient_norm": 1.0,
+    "checkpoint_every": 4,
+    "threads": 1,
+}
+
+
+def settings(**changes: Any) -> NnlmSettings:
+    """The toy settings, with changes."""
+    return NnlmSettings(**SETTINGS | changes)
+
+
+def sentences(seed: int, count: int) -> list[str]:
+    """Rows of letters in which each is near the one before it, so that there is something to learn."""
+    rng = np.random.default_rng(seed)
+    steps = rng.integers(0, 3, (count, 12))
+    lengths = rng.integers(1, 12, count)
+    rows = np.cumsum(steps, axis=1) % len(LETTERS)
+    return [" ".join(LETTERS[at] for at in row[:length]) for row, length in zip(rows, lengths, strict=True)]
+
+
+def pretraining(
+    folder: Path, *, scratch: Path | None = None, progress: Progress | None = None, **changes: Any
+) -> Pretraining[NnlmSettings]:
+    """A toy corpus in `folder` and everything else that `pretrain` takes."""
+    tokens, tokenizer = save_corpus(folder, LETTERS, sentences(1, 60), sentences(2, 20))
+    out = folder / "out"
+    out.mkdir(exist_ok=True)
+    return Pretraining(
+        tokens=tokens,
+        tokenizer=tokenizer,
+        settings=settings(**changes),
+        seed=1,
+        scratch=scratch or folder / "scratch",
+        out=out,
+        tracker=NullTracker(),
+        progress=progress or NullProgress(),
+    )
+
+
+def pretrain(folder: Path, **changes: Any) -> tuple[Path, dict[str, float]]:
+    """A model folder as the stage leaves it, and the metrics."""
+    job = pretraining(folder, **changes)
+    metrics = FAMILY.pretrain(job)
+    for file in job.tokenizer.iterdir():
+        shutil.copy(file, job.out)
+    write_json(job.out / "family.json", {"family": "nnlm", "variant": "nnlm"})
+    write_manifest(job.out)
+    return job.out, metrics
