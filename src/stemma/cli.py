@@ -270,6 +270,35 @@ def hotspots(
 
 
 @app.command()
+def calibrate(
+    variant: Annotated[str, typer.Argument(help="one of params.yaml's variants")],
+    minutes: Annotated[float, typer.Option(min=0.01, help="of CPU time, for the whole pretraining")],
+    seconds: Annotated[float, typer.Option(min=0.1, help="of CPU time, for the measurement")] = 10.0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="leave params.yaml as it is")] = False,
+    tokens: Annotated[Path, typer.Option(help="what `tokenize` wrote")] = Path("data/tokens"),
+    tokenizers: Annotated[Path, typer.Option(help="what `tokenizer` wrote")] = Path("models/tokenizers"),
+) -> None:
+    """Write the steps that fit a CPU time into params.yaml. Example: stemma calibrate bert --minutes 5."""
+    from stemma.adapters.calibrate import calibrate as fit
+
+    folders = {"tokens": tokens, "tokenizers": tokenizers}
+    for line in fit(Path(), variant, minutes, seconds=seconds, write=not dry_run, **folders):
+        print(line)
+
+
+@app.command()
+def score(
+    model: Annotated[Path, typer.Argument(help="a pretrained model's folder")],
+    file: Annotated[Path, typer.Argument(help="text, a sentence a line; - is standard input")],
+) -> None:
+    """Say how surprised a model is by each line of a text. Example: stemma score models/pretrained/ngram text.txt."""
+    from stemma.adapters.score import describe_scores
+
+    for line in describe_scores(model, None if file == Path("-") else file):
+        print(line)
+
+
+@app.command()
 def explain(
     name: Annotated[str, typer.Argument(help="a worked example; left out, their names are shown")] = "",
 ) -> None:

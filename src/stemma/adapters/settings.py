@@ -8,7 +8,7 @@ from stemma.config import load_params
 from stemma.errors import SettingsError
 from stemma.files import write_text
 
-__all__ = ["PARAMS", "PROFILES", "Profile", "list_profiles", "use_profile"]
+__all__ = ["PARAMS", "PROFILES", "Profile", "list_profiles", "refuse_to_lose_edits", "use_profile"]
 
 PARAMS = Path("params.yaml")
 PROFILES = Path("profiles")
@@ -48,13 +48,18 @@ def use_profile(root: Path, name: str) -> bool:
     if profiles[name].in_use:
         return False
     load_params(root / PROFILES / f"{name}.yaml")  # one that can't be read must not take the place of one that can
-    if not any(profile.in_use for profile in profiles.values()) and _has_edits(root):
+    refuse_to_lose_edits(root)
+    write_text(root / PARAMS, profiles[name].text)
+    return True
+
+
+def refuse_to_lose_edits(root: Path) -> None:
+    """Stop where `params.yaml` has edits that neither git nor a profile has."""
+    if not any(profile.in_use for profile in list_profiles(root)) and _has_edits(root):
         raise SettingsError(
             f"{PARAMS}: has edits that are not committed; commit them (git commit {PARAMS}), keep them"
             f" (cp {PARAMS} {PROFILES}/mine.yaml) or drop them (git checkout {PARAMS}), then try again"
         )
-    write_text(root / PARAMS, profiles[name].text)
-    return True
 
 
 def _has_edits(root: Path) -> bool:

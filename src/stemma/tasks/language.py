@@ -20,9 +20,19 @@ import pyarrow.parquet as pq
 
 from stemma.data.documents import parquet_files
 from stemma.progress import Progress
-from stemma.protocols import Scorer
+from stemma.protocols import Scorer, Scores
 
-__all__ = ["Figures", "count_sentences", "measure", "read_ids", "read_sentences", "sample_sentences"]
+__all__ = [
+    "Figures",
+    "add_up",
+    "count_sentences",
+    "figures_of",
+    "measure",
+    "read_ids",
+    "read_sentences",
+    "sample_sentences",
+    "score_batches",
+]
 
 _READ_DOCUMENTS: Final = 200  # held at once
 _BATCH: Final = 1000  # sentences scored at once
@@ -58,19 +68,46 @@ class Figures:
 
 def measure(scorer: Scorer, sentences: Iterable[str], progress: Progress) -> Figures:
     """Score one or more sentences in batches; memory does not grow with their number."""
-    count = tokens = size = unknown = impossible = 0
-    nats: list[float] = []
-    for batch in _batches(sentences, _PSEUDO_BATCH if scorer.pseudo else _BATCH):
-        scores = scorer.score(batch)
-        possible = np.isfinite(scores.nats)
+    parts = []
+    count = 0
+    for batch, scores in score_batches(scorer, sentences):
+        parts.append(figures_of(scorer, batch, scores))
         count += len(batch)
-        tokens += int(scores.num_predictions.sum())
-        size += sum(len(sentence.encode()) for sentence in batch)
-        unknown += int(scores.num_unknown.sum())
-        impossible += int((~possible).sum())
-        nats.append(float(scores.nats[possible].sum()))
         progress.update(count)
-    return Figures(scorer.pseudo, count, tokens, size, unknown, impossible, math.fsum(nats))
+    return add_up(parts)
+
+
+def score_batches(scorer: Scorer, sentences: Iterable[str]) -> Iterator[tuple[Sequence[str], Scores]]:
+    """Sentences with their scores, as many at a time as a scorer takes well."""
+    for batch in _batches(sentences, _PSEUDO_BATCH if scorer.pseudo else _BATCH):
+        yield batch, scorer.score(batch)
+
+
+def figures_of(scorer: Scorer, sentences: Sequence[str], scores: Scores) -> Figures:
+    """What a scorer made of some sentences."""
+    possible = np.isfinite(scores.nats)
+    return Figures(
+        pseudo=scorer.pseudo,
+        sentences=len(sentences),
+        tokens=int(scores.num_predictions.sum()),
+        bytes=sum(len(sentence.encode()) for sentence in sentences),
+        unknown=int(scores.num_unknown.sum()),
+        impossible=int((~possible).sum()),
+        nats=float(scores.nats[possible].sum()),
+    )
+
+
+def add_up(parts: Sequence[Figures]) -> Figures:
+    """The figures of several parts of a text as those of the whole."""
+    return Figures(
+        pseudo=any(part.pseudo for part in parts),
+        sentences=sum(part.sentences for part in parts),
+        tokens=sum(part.tokens for part in parts),
+        bytes=sum(part.bytes for part in parts),
+        unknown=sum(part.unknown for part in parts),
+        impossible=sum(part.impossible for part in parts),
+        nats=math.fsum(part.nats for part in parts),
+    )
 
 
 def read_sentences(split_dir: Path) -> Iterator[str]:

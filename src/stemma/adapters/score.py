@@ -1,0 +1,58 @@
+"""`stemma score`: how surprised a pretrained model is by each line of a text, and by all of it."""
+
+import math
+from collections.abc import Iterator
+from itertools import chain, islice, tee
+from pathlib import Path
+
+from stemma.data.lines import read_lines
+from stemma.errors import InputError
+from stemma.families import load_family
+from stemma.files import read_json
+from stemma.protocols import Scorer
+from stemma.tasks.language import Figures, add_up, figures_of, score_batches
+
+__all__ = ["describe_scores", "load_model_scorer"]
+
+STANDARD_INPUT = Path("/dev/stdin")
+
+
+def describe_scores(model: Path, file: Path | None) -> Iterator[str]:
+    """A row for every line that is not blank (None: of standard input), and what they come to."""
+    name = "standard input" if file is None else str(file)
+    lines = ((number, line) for number, line in read_lines(file or STANDARD_INPUT, name) if line.strip())
+    first = next(lines, None)  # a file that can't be read is said before a model is loaded
+    if first is None:
+        raise InputError(f"{name}: no text in it")
+    scorer = load_model_scorer(model)
+    pseudo = "pseudo-" if scorer.pseudo else ""
+    yield f"{'line':>6}  {pseudo + 'nats':>12}  {'bits/byte':>9}  {'tokens':>6}  {'unknown':>7}"
+    numbered, texts = tee(chain([first], lines))
+    parts = []
+    for batch, scores in score_batches(scorer, (text for _, text in texts)):
+        parts.append(figures_of(scorer, batch, scores))
+        for place, (number, text) in enumerate(islice(numbered, len(batch))):
+            nats, counts = scores.nats[place], (scores.num_predictions[place], scores.num_unknown[place])
+            bits = nats / math.log(2) / len(text.encode())
+            yield f"{number:6}  {nats:12.4f}  {bits:9.4f}  {counts[0]:6}  {counts[1]:7}"
+    yield _describe_total(add_up(parts), pseudo)
+
+
+def load_model_scorer(model: Path) -> Scorer:
+    """The scorer of a pretrained model, whichever family it is of."""
+    if not (model / "family.json").is_file():
+        raise InputError(f"{model}: not a pretrained model's folder (family.json is missing); see models/pretrained")
+    family = load_family(read_json(model / "family.json")["family"])
+    if family.load_scorer is None:
+        raise InputError(f"{model}: family {family.name!r} gives no probabilities of sentences; use a language model")
+    return family.load_scorer(model)
+
+
+def _describe_total(figures: Figures, pseudo: str) -> str:
+    begin = f"{figures.sentences:,} sentences, {figures.tokens:,} tokens, {figures.unknown:,} unknown:"
+    if not figures.tokens:
+        return f"{begin} nothing to predict"
+    if figures.impossible:
+        return f"{begin} {figures.impossible:,} sentences have probability 0, so that there is no perplexity"
+    perplexity, bits = math.exp(figures.nats / figures.tokens), figures.nats / math.log(2) / figures.bytes
+    return f"{begin} {figures.nats:.4f} {pseudo}nats, {pseudo}perplexity {perplexity:.4f}, {bits:.4f} bits per byte"
