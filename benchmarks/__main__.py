@@ -17,6 +17,7 @@ MODULES = (
     "ngram",
     "glove",
     "word2vec",
+    "nnlm",
     "pretraining",
     "finetuning",
     "team",
