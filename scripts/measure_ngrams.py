@@ -38,7 +38,7 @@ def main() -> None:
     """Print a row a smoothing and order."""
     asked = _parse()
     os.environ["STEMMA_SCRATCH"] = str(asked.work / "scratch")
-    params = _params(asked.kind, asked.vocabulary_size)
+    params = _params(asked.kind, asked.min_frequency)
     for split in SPLITS:
         _write_clean(getattr(asked, split), asked.work / "clean" / split)
     folders = {"corpus": asked.work / "clean", "out": asked.work / "tokenizer"}
@@ -63,17 +63,17 @@ def _parse() -> argparse.Namespace:
     for split in SPLITS:
         parser.add_argument(f"--{split}", type=Path, required=True)
     parser.add_argument("--kind", default="spaces", choices=["word", "spaces", "jieba"])
-    parser.add_argument("--vocabulary-size", type=int, default=1_000_000)
+    parser.add_argument("--min-frequency", type=int, default=1, help="of a word of the vocabulary")
     parser.add_argument("--orders", type=int, nargs="+", default=[1, 2, 3, 4, 5])
     parser.add_argument("--smoothings", nargs="+", default=SMOOTHINGS, choices=SMOOTHINGS)
     return parser.parse_args()
 
 
-def _params(kind: str, vocabulary_size: int) -> Params:
+def _params(kind: str, min_frequency: int) -> Params:
     """The project's own settings, with one tokenizer and one n-gram variant."""
     params = load_params(ROOT / "params.yaml")
     corpus = next(iter(params.corpora))
-    measured = {"corpus": corpus, "kind": kind, "vocabulary_size": vocabulary_size, "min_frequency": 1}
+    measured = {"corpus": corpus, "kind": kind, "vocabulary_size": 1_000_000, "min_frequency": min_frequency}
     values = params.model_dump() | {"tasks": {}, "pairs": {}}
     values["release"]["floors"] = {}
     values["tokenizers"] = {"measured": measured | {"lowercase": False}}
