@@ -118,7 +118,10 @@ def trained_vectors(model: Any, words: Ints) -> Floats:
     buckets = [model.wv.buckets_word[word] for word in words]
     num_buckets = np.array([len(found) for found in buckets])
     sums = model.wv.vectors_vocab[words]
-    np.add.at(sums, np.repeat(np.arange(len(words)), num_buckets), model.wv.vectors_ngrams[np.concatenate(buckets)])
+    some = num_buckets > 0
+    starts = (np.cumsum(num_buckets) - num_buckets)[some]
+    if len(starts):
+        sums[some] += np.add.reduceat(model.wv.vectors_ngrams[np.concatenate(buckets)], starts, axis=0)
     return np.asarray(sums / np.maximum(num_buckets, 1)[:, None], np.float32)
 
 
