@@ -97,6 +97,10 @@ def test_uncommitted_edits_are_a_reason_to_refuse(project: Path) -> None:
             "ngram",
             "family 'ngram' has no `steps` to calibrate; it goes through its corpus once: change corpora.stories",
         ),
+        (
+            "glove",
+            "family 'glove' has no `steps` to calibrate; its budget is `epochs`: set variants.glove.overrides.epochs",
+        ),
         ("bert-untrained", "no training step"),
     ],
 )

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stemma.data.batches import slice_indices
+from stemma.data.sentence_blocks import cut
 from stemma.data.token_store import TokenStore
 from stemma.errors import TrainingError
 from stemma.text.symbols import Symbols
@@ -153,8 +154,6 @@ class Predictions:
 
 def read_windows(store: TokenStore, symbols: Symbols, context: int) -> Iterator[Windows]:
     """All predictions of a store in the order of the text, a block at a time."""
-    blocks = _Blocks.of(store)
-    for number, shard in enumerate(store.shards()):
-        for block in np.flatnonzero(blocks.shards == number):
-            offsets = shard.sentences[blocks.first[block] : blocks.last[block] + 1]
-            yield Windows.of(shard.ids[offsets[0] : offsets[-1]], offsets, symbols, context)
+    shards = ((shard.ids, shard.sentences) for shard in store.shards())
+    for ids, offsets in cut(shards, _BLOCK):
+        yield Windows.of(ids, offsets, symbols, context)
