@@ -35,7 +35,7 @@ serve: install ## start the Prefect and MLflow servers on loopback, and serve th
 
 .PHONY: test
 test: install ## run the tests
-	@python -m pytest -n 2 --dist loadgroup $(TESTS)
+	@python -m pytest -n 2 --dist loadgroup --durations 15 $(TESTS)
 
 .PHONY: bench
 bench: install $(BENCH_INSTALLED) ## compare with what a user would pick instead, on an idle machine: BENCH="pretraining …"

@@ -24,7 +24,7 @@ from stemma.data.word_lines import WordLines
 from stemma.errors import TrainingError
 from stemma.progress import Progress
 from stemma.text.vectors import Floats
-from stemma.text.vocabulary import WORD_SPECIAL_TOKENS, load_tokenizer
+from stemma.text.vocabulary import load_words
 from stemma.training.checkpoint import Checkpoint, Checkpoints
 from stemma.training.tracker import Tracker
 
@@ -100,11 +100,8 @@ class VectorTraining:
 
 def read_words(tokenizer_dir: Path) -> list[str | None]:
     """The word of every id of a tokenizer, none for those of special tokens."""
-    numbers = load_tokenizer(tokenizer_dir).get_vocab(with_added_tokens=True)
-    words: list[str | None] = [None] * (max(numbers.values()) + 1)
-    for word, number in numbers.items():
-        words[number] = None if word in WORD_SPECIAL_TOKENS else word
-    return words
+    first, words = load_words(tokenizer_dir)
+    return [*[None] * first, *words]
 
 
 def fill_vocabulary(model: Any, lines: WordLines) -> None:
