@@ -71,7 +71,7 @@ def test_loss_and_gradients_are_those_of_the_papers_formula(direct: bool) -> Non
 @pytest.mark.parametrize("direct", [False, True])
 @pytest.mark.parametrize("scores_held", [1 << 21, 40])
 def test_gradients_are_the_numerical_ones(monkeypatch: pytest.MonkeyPatch, direct: bool, scores_held: int) -> None:
-    monkeypatch.setattr("stemma.families.nnlm.output._SCORES", scores_held)  # all rows at once, and a few at a time
+    monkeypatch.setattr("stemma.layers.word_loss._SCORES", scores_held)  # all rows at once, and a few at a time
     model, some = network(direct=direct, size=2, hidden_size=3), windows(5)
     names = [name for name, _ in model.named_parameters()]
 

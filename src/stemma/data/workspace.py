@@ -14,11 +14,20 @@ import pyarrow as pa
 
 from stemma.errors import SettingsError
 
-__all__ = ["Workspace", "data_threads", "keep_no_large_blocks", "memory_limit", "open_workspace", "return_freed_memory"]
+__all__ = [
+    "Workspace",
+    "data_threads",
+    "keep_freed_memory",
+    "keep_no_large_blocks",
+    "memory_limit",
+    "open_workspace",
+    "return_freed_memory",
+]
 
 _DEFAULT_MEMORY: Final = 256 << 20
 _M_TRIM_THRESHOLD: Final = -1  # of malloc.h
 _M_MMAP_THRESHOLD: Final = -3
+_NEVER: Final = (1 << 31) - 1
 
 
 @dataclass(frozen=True)
@@ -57,6 +66,15 @@ def keep_no_large_blocks() -> None:
     pa.set_memory_pool(pa.system_memory_pool())
     for setting in (_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD):
         _call_malloc("mallopt", setting, 1 << 20)
+
+
+def keep_freed_memory() -> None:
+    """Let the C library keep what is freed, for work whose arrays come again and again.
+
+    By itself it gives large blocks back to the system, which then clears every page of them anew.
+    """
+    for setting, size in ((_M_TRIM_THRESHOLD, _NEVER), (_M_MMAP_THRESHOLD, 1 << 30)):
+        _call_malloc("mallopt", setting, size)
 
 
 def return_freed_memory() -> None:

@@ -17,6 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from stemma.data.workspace import keep_freed_memory
 from stemma.errors import TrainingError
 from stemma.progress import Progress
 from stemma.training.checkpoint import Checkpoint, Checkpoints
@@ -107,6 +108,7 @@ class Training:
         self._tracker, self._progress, self._track_as, self._clock = tracker, progress, track_as, clock
         self._team = team
         self._parameters = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        keep_freed_memory()
         check_precision(optimisation.precision)
         self._optimizer = _make_optimizer(self._parameters, optimisation)
         tracker.set_tags({"stemma.threads": str(torch.get_num_threads())})

@@ -53,13 +53,13 @@ def _block(block: Any, hidden: Tensor, columns: Tensor | None, bias: Tensor | No
     size = attention.attention_head_size
     if columns is None:
         asked = hidden
-        heads = linear(hidden, *_joined(attention.query, attention.key, attention.value))
+        heads = linear(hidden, *_joined(attention, attention.query))
         heads = heads.view(*hidden.shape[:2], 3, -1, size)
         query, key, value = heads.permute(2, 0, 3, 1, 4)  # (rows, heads, width, size) each
     else:
         asked = hidden.gather(1, columns[:, :, None].expand(-1, -1, hidden.shape[2]))
-        query = attention.query(asked).unflatten(2, (-1, size)).transpose(1, 2)
-        heads = linear(hidden, *_joined(attention.key, attention.value)).view(*hidden.shape[:2], 2, -1, size)
+        query = attention.query(asked).mul(size**-0.5).unflatten(2, (-1, size)).transpose(1, 2)
+        heads = linear(hidden, *_joined(attention)).view(*hidden.shape[:2], 2, -1, size)
         key, value = heads.permute(2, 0, 3, 1, 4)
         if bias is not None and bias.shape[2] > 1:
             bias = bias.gather(2, columns[:, None, :, None].expand(-1, -1, -1, bias.shape[3]))
@@ -70,6 +70,10 @@ def _block(block: Any, hidden: Tensor, columns: Tensor | None, bias: Tensor | No
     return result
 
 
-def _joined(*projections: Any) -> tuple[Tensor, Tensor]:
-    """Some projections as one."""
-    return torch.cat([one.weight for one in projections]), torch.cat([one.bias for one in projections])
+def _joined(attention: Any, *queries: Any) -> tuple[Tensor, Tensor]:
+    """The projections to queries, keys and values as one; it is cheaper to scale the weights of queries than what they give."""
+    scale = attention.attention_head_size**-0.5
+    others = attention.key, attention.value
+    weights = [*(one.weight * scale for one in queries), *(one.weight for one in others)]
+    biases = [*(one.bias * scale for one in queries), *(one.bias for one in others)]
+    return torch.cat(weights), torch.cat(biases)

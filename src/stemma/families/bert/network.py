@@ -14,6 +14,7 @@ from torch.nn.functional import cross_entropy
 from stemma.errors import InputError
 from stemma.families.bert.forward import encode
 from stemma.layers.dropout import dropped, masks_for
+from stemma.layers.word_loss import word_loss
 from stemma.protocols import HeadKind
 from stemma.text.vocabulary import load_tokenizer
 
@@ -113,10 +114,11 @@ def pretraining_loss(model: nn.Module, tensors: Mapping[str, Tensor]) -> dict[st
     """
     network: Any = model
     hidden = encode(network.bert, tensors).flatten(0, 1)  # (rows × width, size)
-    words = network.cls.predictions(hidden.index_select(0, tensors["asked"]))  # (asked, vocabulary)
+    head = network.cls.predictions
+    features = head.transform(hidden.index_select(0, tensors["asked"]))  # (asked, size)
     pairs = hidden.index_select(0, tensors["firsts"])[:, None]
     order = network.cls.seq_relationship(network.bert.pooler(pairs))  # (pairs, 2)
-    mlm = cross_entropy(words, tensors["labels"], reduction="sum") / tensors["all_words"]
+    mlm = word_loss(features, head.decoder.weight, head.decoder.bias, tensors["labels"], 1 / int(tensors["all_words"]))
     nsp = cross_entropy(order, tensors["next_sentence_label"], reduction="sum") / tensors["all_pairs"]
     right = (order.detach().argmax(1) == tensors["next_sentence_label"]).sum() / tensors["all_pairs"]
     return {"loss": mlm + nsp, "mlm": mlm, "nsp": nsp, "nsp_accuracy": right}

@@ -1,0 +1,59 @@
+"""The cross-entropy of a softmax over all words, with its gradients at hand when the loss is.
+
+Scores (predictions × words) are by far the largest values of a step. Here loss and gradients come from one pass over some rows
+of them at a time, in place: only those rows are ever held, in memory that the processor's caches keep.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+__all__ = ["stretches", "word_loss"]
+
+_SCORES: Final = 1 << 21  # held at once: a few MB
+
+
+def word_loss(features: Tensor, weight: Tensor, bias: Tensor | None, words: Tensor, share: float) -> Tensor:
+    """`share` of the nats of all predictions, from features (predictions, size) and weights (words, size)."""
+    with torch.autocast(features.device.type, enabled=False):  # sums of so many exponentials ask for all digits
+        total: Tensor = _Loss.apply(features.to(weight.dtype), weight, bias, words, share)  # type: ignore[no-untyped-call]
+    return total
+
+
+def stretches(num_rows: int, num_words: int) -> Iterator[slice]:
+    """Equal parts of the rows, few enough at a time that their scores stay in the caches."""
+    count = max(1, -(-num_rows * num_words // _SCORES))
+    step = max(1, -(-num_rows // count))
+    return (slice(start, min(start + step, num_rows)) for start in range(0, num_rows, step))
+
+
+class _Loss(torch.autograd.Function):
+    """Forward computes the gradients too, while the scores of some rows are at hand."""
+
+    @staticmethod
+    def forward(ctx: Any, features: Tensor, weight: Tensor, bias: Tensor | None, words: Tensor, share: float) -> Tensor:
+        of_features, of_weight = torch.empty_like(features), torch.zeros_like(weight)
+        of_bias = None if bias is None else torch.zeros_like(bias)
+        nats = features.new_zeros(())
+        for rows in stretches(len(features), len(weight)):
+            inputs, wanted = features[rows], words[rows, None]
+            scores = torch.nn.functional.linear(inputs, weight, bias)
+            torch.log_softmax(scores, dim=1, out=scores)
+            nats -= scores.gather(1, wanted).sum()
+            errors = scores.exp_().scatter_add_(1, wanted, scores.new_full(wanted.shape, -1))
+            torch.mm(errors, weight, out=of_features[rows])
+            of_weight.addmm_(errors.t(), inputs, beta=float(rows.start > 0), alpha=share)  # the first one fills it
+            if of_bias is not None:
+                of_bias.add_(errors.sum(0), alpha=share)
+        ctx.gradients = of_features.mul_(share), of_weight, of_bias
+        return nats * share
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, factor: Tensor) -> tuple[Tensor | None, ...]:
+        if float(factor) == 1.0:  # as in training, where a copy of the largest gradient would be a waste
+            return (*ctx.gradients, None, None)
+        return (*(None if one is None else one * factor for one in ctx.gradients), None, None)
