@@ -18,7 +18,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.clock import Clock
 from benchmarks.corpora import fast_tokenizer, tokenized_sample
-from benchmarks.harness import ROUNDS, Comparison, compare, write_result
+from benchmarks.harness import ROUNDS, Comparison, apart, compare, write_result
 from stemma.data.token_store import TokenStore
 from stemma.families.bert.family import BertExamples, BertSettings
 from stemma.families.bert.network import build_network, pretraining_loss, read_tokenizer
@@ -65,7 +65,7 @@ def bench(folder: Path, vocabulary_size: int, floor: float, aim: float, *, stock
     return compare(
         f"pretraining-{vocabulary_size // 1000}k" + ("-stock-dropout" if stock else ""),
         (lambda: with_stock_dropout(ours)) if stock else ours,
-        their_side(project, settings),
+        apart(their_side, project, settings),
         work=f"BERT pretraining, vocabulary {vocabulary_size:,}" + (", torch's dropout on both sides" if stock else ""),
         against="Hugging Face Trainer",
         unit="tokens/s",

@@ -17,7 +17,7 @@ from typing import Any, Final
 from benchmarks.corpora import ROOT, kind_of_prose, prose_project, run_stages
 from benchmarks.harness import ROUNDS, timed, write_result
 
-BYTES: Final = 8_000_000  # of the smallest text: enough to fill every buffer
+BYTES: Final = 14_000_000  # of the smallest text: enough to fill every buffer
 SCALES: Final = (1, 3, 10)
 STAGES: Final = ("ingest", "clean", "tokenize", "ngram")
 ENVIRONMENT: Final = {"STEMMA_DATA_THREADS": "2", "STEMMA_MEMORY_LIMIT": str(64 << 20), "OMP_NUM_THREADS": "1"}
