@@ -70,7 +70,7 @@ def table() -> str:
             )
         elif "share" in row:
             lines.append(
-                f"| the same, share of the matrix-multiply rate | the limit | {row['share']:.0%} | 100 % |"
+                f"| {row['work']}, share of the matrix-multiply rate | the limit | {row['share']:.0%} | 100 % |"
                 f" ({row['lowest']:.0%} – {row['highest']:.0%}) | {row['floor']:.0%} | {row['aim']:.0%} |"
             )
     return "\n".join(lines)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.corpora import tokenized_sample
 from benchmarks.harness import compare, write_result
-from benchmarks.pretraining import SETTINGS
+from benchmarks.pretraining import SETTINGS, matrix_share
 from stemma.families.base import Pretraining
 from stemma.families.bert.family import FAMILY, BertSettings
 from stemma.progress import NullProgress
@@ -70,6 +70,11 @@ def main(folder: Path) -> None:
         aim=1.0,
     )
     write_result(result.name, result)
+    run = side(project, processes=2, threads=1)
+    share = matrix_share(
+        project, run, name="matrix-share-8k-team", work="BERT pretraining, vocabulary 8,000, 2 processes × 1 thread"
+    )
+    write_result("matrix-share-8k-team", share)
 
 
 if __name__ == "__main__":
