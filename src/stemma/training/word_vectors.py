@@ -7,8 +7,6 @@ state, and the result has the bytes of one call of `train`. One thread: with mor
 Its functions are called directly: a model is never pickled, and an error inside a worker of `train` would leave it waiting.
 """
 
-import csv
-import io
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -26,9 +24,10 @@ from stemma.progress import Progress
 from stemma.text.vectors import Floats
 from stemma.text.vocabulary import load_words
 from stemma.training.checkpoint import Checkpoint, Checkpoints
+from stemma.training.figures import rounded
 from stemma.training.tracker import Tracker
 
-__all__ = ["VectorTraining", "curve_csv", "fill_vocabulary", "gensim_seed", "number_words", "read_words", "rounded"]
+__all__ = ["VectorTraining", "fill_vocabulary", "gensim_seed", "number_words", "read_words"]
 
 _RANDOM: Final = "random"  # the generator's numbers among a checkpoint's tensors
 
@@ -121,17 +120,3 @@ def number_words(model: Any, vocabulary: Sequence[str | None]) -> npt.NDArray[np
 def gensim_seed(seed: int) -> int:
     """A seed in the range of numpy's old generator, which gensim draws from."""
     return seed % 2**32
-
-
-def curve_csv(curve: Sequence[Mapping[str, float]]) -> str:
-    """The loss after each epoch, as the plots read it."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, ["step", "loss"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(curve)
-    return text.getvalue()
-
-
-def rounded(value: float) -> float:
-    """To ten digits: another machine's logarithm may differ in the last."""
-    return float(f"{value:.10g}")

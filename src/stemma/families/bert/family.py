@@ -4,8 +4,6 @@ The network is `transformers`' own, so that what is saved here loads anywhere; t
 are ours. Left out on purpose: the second phase with longer inputs (a variant with another `max_length` is that).
 """
 
-import csv
-import io
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -40,6 +38,7 @@ from stemma.files import write_text
 from stemma.progress import NullProgress
 from stemma.training.checkpoint import Checkpoints
 from stemma.training.distributed import ALONE, Team, teamwork
+from stemma.training.figures import curve_csv
 from stemma.training.loop import Batch, Optimisation, Training, deterministic
 from stemma.training.precision import Precision
 from stemma.training.tracker import NullTracker
@@ -98,7 +97,7 @@ def pretrain(job: Pretraining[BertSettings]) -> dict[str, float]:
     with deterministic(settings.threads):
         metrics = _validate(network, job.tokens / "validation", read_tokenizer(job.tokenizer), settings, job.seed)
     save_network(network, job.tokenizer, job.out)
-    write_text(job.out / "curve.csv", _curve_csv(training.curve))
+    write_text(job.out / "curve.csv", curve_csv(training.curve, "mlm", "nsp"))
     return {**metrics, "steps": training.step, **_budget(training, settings)}
 
 
@@ -286,14 +285,6 @@ def _validate(
         "validation_mlm_loss": totals["mlm"] / totals["words"],
         "validation_nsp_accuracy": totals["nsp_right"] / totals["pairs"],
     }
-
-
-def _curve_csv(curve: list[dict[str, float]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, ["step", "loss", "mlm", "nsp"], extrasaction="ignore", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(curve)
-    return text.getvalue()
 
 
 FAMILY: Final = Family(

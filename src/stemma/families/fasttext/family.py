@@ -24,14 +24,13 @@ from stemma.files import atomic_path, verify_manifest, write_text
 from stemma.layers.word_prediction import NegativeSampling, draw_negatives, noise_distribution
 from stemma.text.vectors import Floats, WordVectors, load_vectors, save_vectors
 from stemma.training.checkpoint import Checkpoints
+from stemma.training.figures import curve_csv, rounded
 from stemma.training.word_vectors import (
     VectorTraining,
-    curve_csv,
     fill_vocabulary,
     gensim_seed,
     number_words,
     read_words,
-    rounded,
 )
 
 Ints = npt.NDArray[np.int64]

@@ -38,6 +38,7 @@ from stemma.progress import Progress
 from stemma.protocols import Scores
 from stemma.text.symbols import read_symbols
 from stemma.text.vocabulary import load_tokenizer
+from stemma.training.figures import rounded
 
 __all__ = ["FAMILY", "NgramScorer", "NgramSettings", "choose_smoothing", "read_symbols"]
 
@@ -135,7 +136,7 @@ def _describe(model: NgramModel) -> dict[str, float]:
     tokens = int(counts.sum()) - int(counts[model.symbols.begin])
     sizes = {f"ngrams_of_order_{order}": model.size(order) for order in range(1, model.order + 1)}
     return {
-        "train_unknown_rate": _rounded(int(counts[model.symbols.unknown]) / tokens),
+        "train_unknown_rate": rounded(int(counts[model.symbols.unknown]) / tokens),
         "vocabulary_size": int(model.symbols.events.sum()),
         **sizes,
         "tokens": tokens,
@@ -157,24 +158,19 @@ def _validate(model: NgramModel, store: TokenStore, progress: Progress) -> dict[
         num_unknown += int((tokens == model.symbols.unknown).sum())
         num_impossible += int((~possible).sum())
     metrics: dict[str, float] = {
-        "validation_unknown_rate": _rounded(num_unknown / num_predicted),
+        "validation_unknown_rate": rounded(num_unknown / num_predicted),
         "validation_zero_probability_tokens": num_impossible,
     }
     if not num_impossible:
         total = math.fsum(nats)
-        metrics["validation_perplexity"] = _rounded(math.exp(total / num_predicted))
-        metrics["validation_bits_per_byte"] = _rounded(total / math.log(2) / store.num_bytes)
+        metrics["validation_perplexity"] = rounded(math.exp(total / num_predicted))
+        metrics["validation_bits_per_byte"] = rounded(total / math.log(2) / store.num_bytes)
     return metrics
 
 
 def _nats(probabilities: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     with np.errstate(divide="ignore"):  # the log of 0 is meant
         return np.asarray(-np.log(probabilities))
-
-
-def _rounded(value: float) -> float:
-    """To ten digits: another machine's logarithm may differ in the last."""
-    return float(f"{value:.10g}")
 
 
 def _load_scorer(model_dir: Path) -> NgramScorer:

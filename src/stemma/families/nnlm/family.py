@@ -4,14 +4,11 @@ The first model here that shares what it learns between words: those with like v
 mixture with an n-gram model, classes from WordNet, and the importance sampling that later made training faster.
 """
 
-import csv
-import io
 import math
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import tokenizers
 import torch
 from pydantic import Field, PositiveInt
 from torch import Tensor, nn
@@ -26,7 +23,9 @@ from stemma.files import write_text
 from stemma.progress import Progress
 from stemma.text.symbols import Symbols, read_symbols
 from stemma.text.vectors import WordVectors, load_vectors, save_vectors
+from stemma.text.vocabulary import load_words
 from stemma.training.checkpoint import Checkpoints
+from stemma.training.figures import curve_csv, rounded
 from stemma.training.loop import Batch, Optimisation, Training, deterministic
 
 __all__ = ["FAMILY", "NnlmSettings", "batch_source", "objective", "pretrain"]
@@ -57,8 +56,8 @@ def pretrain(job: Pretraining[NnlmSettings]) -> dict[str, float]:
         training.save()
         metrics = _validate(network, TokenStore.open(job.tokens / "validation"), symbols, job.progress)
     save_network(network, settings, job.out)
-    save_vectors(_word_vectors(network, job.tokenizer, symbols), job.out)
-    write_text(job.out / "curve.csv", _curve_csv(training.curve))
+    save_vectors(_word_vectors(network, job.tokenizer), job.out)
+    write_text(job.out / "curve.csv", curve_csv(training.curve))
     return {
         **metrics,
         "steps": training.step,
@@ -134,19 +133,16 @@ def _validate(network: NeuralModel, store: TokenStore, symbols: Symbols, progres
             progress.update(num_predicted)
     total = math.fsum(nats)
     return {
-        "validation_perplexity": _rounded(math.exp(total / num_predicted)),
-        "validation_bits_per_byte": _rounded(total / math.log(2) / store.num_bytes),
-        "validation_unknown_rate": _rounded(num_unknown / num_predicted),
+        "validation_perplexity": rounded(math.exp(total / num_predicted)),
+        "validation_bits_per_byte": rounded(total / math.log(2) / store.num_bytes),
+        "validation_unknown_rate": rounded(num_unknown / num_predicted),
     }
 
 
-def _word_vectors(network: NeuralModel, tokenizer: Path, symbols: Symbols) -> WordVectors:
+def _word_vectors(network: NeuralModel, tokenizer: Path) -> WordVectors:
     """The rows of C that belong to words, by id, which is by falling frequency."""
-    vocabulary = tokenizers.Tokenizer.from_file(str(tokenizer / "tokenizer.json")).get_vocab(with_added_tokens=True)
-    no_words = {*symbols.silent, symbols.end, symbols.unknown}
-    words = sorted((number, word) for word, number in vocabulary.items() if number not in no_words)
-    rows = network.vectors.detach().numpy()[[number for number, _ in words]]
-    return WordVectors([word for _, word in words], rows)
+    first, words = load_words(tokenizer)
+    return WordVectors(words, network.vectors.detach().numpy()[first:])
 
 
 def _flops(network: NeuralModel) -> int:
@@ -156,19 +152,6 @@ def _flops(network: NeuralModel) -> int:
     """
     products = (parameter for name, parameter in network.named_parameters() if name != "vectors" and parameter.ndim > 1)
     return 3 * 2 * sum(parameter.numel() for parameter in products)
-
-
-def _curve_csv(curve: list[dict[str, float]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, ["step", "loss"], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(curve)
-    return text.getvalue()
-
-
-def _rounded(value: float) -> float:
-    """To ten digits: another machine's logarithm may differ in the last."""
-    return float(f"{value:.10g}")
 
 
 FAMILY: Final = Family(

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-import tokenizers
 import torch
 
 from stemma.data.batches import Ragged
@@ -13,6 +12,7 @@ from stemma.families.nnlm.windows import Windows
 from stemma.files import verify_manifest
 from stemma.protocols import Scores
 from stemma.text.symbols import read_symbols
+from stemma.text.vocabulary import load_tokenizer
 from stemma.training.loop import deterministic
 
 __all__ = ["NeuralScorer", "load_scorer"]
@@ -26,8 +26,7 @@ class NeuralScorer:
     def __init__(self, folder: Path) -> None:
         self.network: NeuralModel = load_network(folder)
         self._symbols = read_symbols(folder)
-        self._tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.encode_special_tokens = True  # a text's words that look like them are words
+        self._tokenizer = load_tokenizer(folder)
 
     def score(self, sentences: Sequence[str]) -> Scores:
         """Minus the sum of log P(word | the words before it), a sentence, `</s>` included."""
