@@ -67,7 +67,7 @@ def test_editing_one_familys_files_re_runs_no_other_family(clone: Path, family: 
         run = set(would_run(clone))
     own = {f"pretrain@{name}" for name, variant in params.variants.items() if variant.family == family}
     own |= {f"finetune@{name}" for name, pair in params.pairs.items() if pair.family == family}
-    assert own
+    assert own or family not in {"bert", "ngram"}, "of which the smoke profile has variants"
     assert run == own | {"evaluate"}
 
 

@@ -70,8 +70,8 @@ REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
     "no seeds": (put("finetuning.seeds", []), "finetuning.seeds: List should have at least 1 item"),
     "a choice that is none": (put("cleaning.unicode", "ASCII"), "cleaning.unicode: Input should be 'NFC' or 'NFKC'"),
     "no such corpus": (put("tokenizers.word.corpus", "news"), "tokenizers.word.corpus: no 'news' among stories"),
-    "no such family": (put("variants.bert.family", "elmo"), "variants.bert.family: no 'elmo' among bert, ngram"),
-    "a family of no one": (put("families.elmo", {}), "families.elmo: no such family; there are bert, ngram"),
+    "no such family": (put("variants.bert.family", "elmo"), "variants.bert.family: no 'elmo' among bert, "),
+    "a family of no one": (put("families.elmo", {}), "families.elmo: no such family; there are bert, "),
     "no such variant": (
         put("pairs.gpt-out-of-order", pair("gpt", "bert", "out-of-order")),
         "pairs.gpt-out-of-order.variant: no 'gpt' among",
