@@ -22,9 +22,18 @@ def load_script(name: str):
 
 @pytest.mark.parametrize("part", ["tree", "stages", "help", "results"])
 def test_readme_part_is_what_the_code_says(part: str) -> None:
+    if part == "results" and reports_are_of_another_run():
+        pytest.skip(
+            "a run since the last commit made other figures, as another processor does; `make docs` writes them"
+        )
     written = re.search(rf"<!-- {part} -->\n(.*?)\n<!-- /{part} -->", (ROOT / "README.md").read_text(), re.DOTALL)
     assert written is not None
     assert written[1] == load_script("write_docs").PARTS[part](), "run `make docs`"
+
+
+def reports_are_of_another_run() -> bool:
+    changed = subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "reports/evaluation"], cwd=ROOT, check=False)
+    return changed.returncode == 1
 
 
 def test_every_make_target_that_the_readme_names_exists() -> None:
