@@ -16,9 +16,19 @@ import numpy.typing as npt
 from safetensors.numpy import load_file, save_file
 
 from stemma.errors import InputError
-from stemma.files import atomic_path, read_json, write_json
+from stemma.files import atomic_path, read_json, verify_manifest, write_json
 
-__all__ = ["MATRIX", "Floats", "WordVectors", "load_vectors", "read_word2vec", "save_vectors", "unit", "write_word2vec"]
+__all__ = [
+    "MATRIX",
+    "Floats",
+    "WordVectors",
+    "load_model_vectors",
+    "load_vectors",
+    "read_word2vec",
+    "save_vectors",
+    "unit",
+    "write_word2vec",
+]
 
 Floats = npt.NDArray[np.float32]
 MATRIX: Final = "vectors.safetensors"
@@ -103,6 +113,12 @@ def load_vectors(folder: Path) -> WordVectors:
     if not (folder / MATRIX).is_file():
         raise InputError(f"{folder / MATRIX}: no such file; is this the folder of a model with word vectors?")
     return WordVectors(read_json(folder / WORDS), load_file(folder / MATRIX)["vectors"])
+
+
+def load_model_vectors(model_dir: Path) -> WordVectors:
+    """The word vectors of a pretrained model, once its files are found to be what its manifest says."""
+    verify_manifest(model_dir)
+    return load_vectors(model_dir)
 
 
 def write_word2vec(vectors: WordVectors, path: Path, *, binary: bool) -> None:

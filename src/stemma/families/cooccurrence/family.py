@@ -5,7 +5,6 @@ each times its singular value to a power: U S ** p. There is nothing to train an
 adding context vectors, and dynamic windows.
 """
 
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -18,8 +17,7 @@ from stemma.data.token_store import TokenStore
 from stemma.errors import TrainingError
 from stemma.families.base import Family, Pretraining
 from stemma.families.cooccurrence.factorisation import Decomposition, decompose, positive_mutual_information
-from stemma.files import verify_manifest
-from stemma.text.vectors import WordVectors, load_vectors, save_vectors
+from stemma.text.vectors import WordVectors, load_model_vectors, save_vectors
 from stemma.text.vocabulary import load_words
 
 __all__ = ["FAMILY", "CooccurrenceSettings"]
@@ -78,11 +76,6 @@ def _decompose(matrix: csr_array, job: Pretraining[CooccurrenceSettings]) -> Dec
     return found
 
 
-def _load_vectors(model_dir: Path) -> WordVectors:
-    verify_manifest(model_dir)
-    return load_vectors(model_dir)
-
-
 FAMILY: Final = Family(
     name="cooccurrence",
     params=CooccurrenceSettings,
@@ -91,5 +84,5 @@ FAMILY: Final = Family(
     load_encoder=None,
     load_tuned=None,
     load_scorer=None,
-    load_vectors=_load_vectors,
+    load_vectors=load_model_vectors,
 )

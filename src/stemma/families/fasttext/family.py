@@ -20,9 +20,9 @@ from stemma.data.windows import keep_probability, sample_windows
 from stemma.data.word_lines import WordLines, write_word_lines
 from stemma.families.base import Family, Pretraining
 from stemma.families.fasttext.subwords import load_subwords, save_subwords
-from stemma.files import atomic_path, verify_manifest, write_text
+from stemma.files import atomic_path, write_text
 from stemma.layers.word_prediction import NegativeSampling, draw_negatives, noise_distribution
-from stemma.text.vectors import Floats, WordVectors, load_vectors, save_vectors
+from stemma.text.vectors import Floats, WordVectors, load_model_vectors, save_vectors
 from stemma.training.checkpoint import Checkpoints
 from stemma.training.figures import curve_csv, rounded
 from stemma.training.word_vectors import (
@@ -192,8 +192,7 @@ def _save(model: Any, out: Path) -> None:
 
 
 def _load_vectors(model_dir: Path) -> WordVectors:
-    verify_manifest(model_dir)
-    return replace(load_vectors(model_dir), compose=load_subwords(model_dir).compose)
+    return replace(load_model_vectors(model_dir), compose=load_subwords(model_dir).compose)
 
 
 FAMILY: Final = Family(

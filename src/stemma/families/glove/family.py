@@ -6,7 +6,6 @@ by pair, by threads that do not wait for each other, whose result no seed repeat
 logarithms grow with the text: see the probes.
 """
 
-from pathlib import Path
 from typing import Final
 
 from pydantic import Field, PositiveInt
@@ -17,8 +16,8 @@ from stemma.data.token_store import TokenStore
 from stemma.families.base import Family, Pretraining
 from stemma.families.glove.objective import Objective
 from stemma.families.glove.training import Plan, Training
-from stemma.files import verify_manifest, write_text
-from stemma.text.vectors import WordVectors, load_vectors, save_vectors
+from stemma.files import write_text
+from stemma.text.vectors import WordVectors, load_model_vectors, save_vectors
 from stemma.text.vocabulary import load_words
 from stemma.training.checkpoint import Checkpoints
 
@@ -92,11 +91,6 @@ def _describe(settings: GloveSettings, counts: Cooccurrences, loss: float) -> di
     }
 
 
-def _load_vectors(model_dir: Path) -> WordVectors:
-    verify_manifest(model_dir)
-    return load_vectors(model_dir)
-
-
 FAMILY: Final = Family(
     name="glove",
     params=GloveSettings,
@@ -105,5 +99,5 @@ FAMILY: Final = Family(
     load_encoder=None,
     load_tuned=None,
     load_scorer=None,
-    load_vectors=_load_vectors,
+    load_vectors=load_model_vectors,
 )

@@ -22,7 +22,7 @@ from stemma.families.nnlm.windows import Predictions, read_windows
 from stemma.files import write_text
 from stemma.progress import Progress
 from stemma.text.symbols import Symbols, read_symbols
-from stemma.text.vectors import WordVectors, load_vectors, save_vectors
+from stemma.text.vectors import WordVectors, load_model_vectors, save_vectors
 from stemma.text.vocabulary import load_words
 from stemma.training.checkpoint import Checkpoints
 from stemma.training.figures import curve_csv, rounded
@@ -162,5 +162,5 @@ FAMILY: Final = Family(
     load_encoder=None,
     load_tuned=None,
     load_scorer=load_scorer,
-    load_vectors=load_vectors,
+    load_vectors=load_model_vectors,
 )

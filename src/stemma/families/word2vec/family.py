@@ -20,7 +20,7 @@ from stemma.data.token_store import TokenStore
 from stemma.data.windows import WindowPairs, keep_probability, sample_windows
 from stemma.data.word_lines import WordLines, write_word_lines
 from stemma.families.base import Family, Pretraining
-from stemma.files import atomic_path, verify_manifest, write_text
+from stemma.files import atomic_path, write_text
 from stemma.layers.huffman import HuffmanTree
 from stemma.layers.word_prediction import (
     HierarchicalSoftmax,
@@ -29,7 +29,7 @@ from stemma.layers.word_prediction import (
     draw_negatives,
     noise_distribution,
 )
-from stemma.text.vectors import Floats, WordVectors, load_vectors, save_vectors
+from stemma.text.vectors import Floats, WordVectors, load_model_vectors, save_vectors
 from stemma.training.checkpoint import Checkpoints
 from stemma.training.figures import curve_csv, rounded
 from stemma.training.word_vectors import (
@@ -203,11 +203,6 @@ def _save(model: Any, out: Path) -> None:
         save_file({"output": _output(model), "counts": counts}, temporary)
 
 
-def _load_vectors(model_dir: Path) -> WordVectors:
-    verify_manifest(model_dir)
-    return load_vectors(model_dir)
-
-
 FAMILY: Final = Family(
     name="word2vec",
     params=Word2VecSettings,
@@ -216,5 +211,5 @@ FAMILY: Final = Family(
     load_encoder=None,
     load_tuned=None,
     load_scorer=None,
-    load_vectors=_load_vectors,
+    load_vectors=load_model_vectors,
 )
