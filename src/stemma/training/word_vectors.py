@@ -12,12 +12,14 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import numpy.typing as npt
 import torch
+from pydantic import Field, PositiveInt, model_validator
 
+from stemma.config import Settings
 from stemma.data.word_lines import WordLines
 from stemma.errors import TrainingError
 from stemma.progress import Progress
@@ -27,9 +29,46 @@ from stemma.training.checkpoint import Checkpoint, Checkpoints
 from stemma.training.figures import rounded
 from stemma.training.tracker import Tracker
 
-__all__ = ["VectorTraining", "fill_vocabulary", "gensim_seed", "number_words", "read_words"]
+__all__ = ["VectorSettings", "VectorTraining", "fill_vocabulary", "gensim_seed", "number_words", "read_words"]
 
 _RANDOM: Final = "random"  # the generator's numbers among a checkpoint's tensors
+
+
+class VectorSettings(Settings):
+    """What gensim's models have in common."""
+
+    size: PositiveInt
+    window: PositiveInt  # words to each side, at most
+    negative: PositiveInt  # words drawn as noise for each prediction, for negative sampling
+    noise_exponent: float  # noise is drawn by count to this power
+    # The share of the text above which a word is dropped at times; from 0.5 on none is. Not 0: then gensim draws windows
+    # from a generator that it never seeded, if there is no negative sampling.
+    subsample: float = Field(gt=0, lt=1)
+    epochs: PositiveInt
+    learning_rate: float = Field(gt=0)  # falls in a line to
+    min_learning_rate: float = Field(gt=0)
+
+    @model_validator(mode="after")
+    def _rate_falls(self) -> Self:
+        if self.min_learning_rate > self.learning_rate:
+            raise ValueError("min_learning_rate is above learning_rate")
+        return self
+
+    def gensim_arguments(self, seed: int) -> dict[str, Any]:
+        """What a gensim model is made with: every word of the vocabulary counts, and one thread gives one result."""
+        return {
+            "vector_size": self.size,
+            "negative": self.negative,
+            "ns_exponent": self.noise_exponent,
+            "window": self.window,
+            "sample": self.subsample,
+            "epochs": self.epochs,
+            "alpha": self.learning_rate,
+            "min_alpha": self.min_learning_rate,
+            "seed": gensim_seed(seed),
+            "min_count": 1,
+            "workers": 1,
+        }
 
 
 @dataclass(kw_only=True)

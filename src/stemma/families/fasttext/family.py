@@ -11,10 +11,9 @@ from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, PositiveInt, model_validator
+from pydantic import PositiveInt, model_validator
 from safetensors.numpy import save_file
 
-from stemma.config import Settings
 from stemma.data.token_store import TokenStore
 from stemma.data.windows import keep_probability, sample_windows
 from stemma.data.word_lines import WordLines, write_word_lines
@@ -26,6 +25,7 @@ from stemma.text.vectors import Floats, WordVectors, load_model_vectors, save_ve
 from stemma.training.checkpoint import Checkpoints
 from stemma.training.figures import curve_csv, rounded
 from stemma.training.word_vectors import (
+    VectorSettings,
     VectorTraining,
     fill_vocabulary,
     gensim_seed,
@@ -37,27 +37,15 @@ Ints = npt.NDArray[np.int64]
 __all__ = ["FAMILY", "FastTextSettings", "build_model", "make_loss", "trained_vectors"]
 
 
-class FastTextSettings(Settings):
+class FastTextSettings(VectorSettings):
     """What a word is made of, and how that is learned."""
 
-    size: PositiveInt
-    window: PositiveInt  # words to each side, at most
-    negative: PositiveInt  # words drawn as noise for each prediction
-    noise_exponent: float  # noise is drawn by count to this power
-    subsample: float = Field(
-        gt=0, lt=1
-    )  # the share of the text above which a word is dropped at times; from 0.5 none is
-    epochs: PositiveInt
-    learning_rate: float = Field(gt=0)  # falls in a line to
-    min_learning_rate: float = Field(gt=0)
     min_n: PositiveInt  # characters of an n-gram, the marks of a word's edges among them
     max_n: PositiveInt
     buckets: PositiveInt  # that n-grams are hashed into
 
     @model_validator(mode="after")
     def _ranges_fit(self) -> "FastTextSettings":
-        if self.min_learning_rate > self.learning_rate:
-            raise ValueError("min_learning_rate is above learning_rate")
         if self.min_n > self.max_n:
             raise ValueError("min_n is above max_n, which leaves no n-grams; the family word2vec is that")
         if self.buckets * self.size >= 2**32:  # gensim would wrap around, and write into other rows
@@ -70,21 +58,11 @@ def build_model(settings: FastTextSettings, seed: int, lines: WordLines) -> Any:
     from gensim.models import FastText  # a second that only training should pay
 
     model = FastText(
-        vector_size=settings.size,
+        **settings.gensim_arguments(seed),
         sg=1,
-        negative=settings.negative,
-        ns_exponent=settings.noise_exponent,
-        window=settings.window,
-        sample=settings.subsample,
-        epochs=settings.epochs,
-        alpha=settings.learning_rate,
-        min_alpha=settings.min_learning_rate,
         min_n=settings.min_n,
         max_n=settings.max_n,
         bucket=settings.buckets,
-        seed=gensim_seed(seed),
-        min_count=1,
-        workers=1,
     )
     fill_vocabulary(model, lines)
     return model

@@ -12,10 +12,8 @@ from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field, PositiveInt, model_validator
 from safetensors.numpy import save_file
 
-from stemma.config import Settings
 from stemma.data.token_store import TokenStore
 from stemma.data.windows import WindowPairs, keep_probability, sample_windows
 from stemma.data.word_lines import WordLines, write_word_lines
@@ -33,6 +31,7 @@ from stemma.text.vectors import Floats, WordVectors, load_model_vectors, save_ve
 from stemma.training.checkpoint import Checkpoints
 from stemma.training.figures import curve_csv, rounded
 from stemma.training.word_vectors import (
+    VectorSettings,
     VectorTraining,
     fill_vocabulary,
     gensim_seed,
@@ -44,27 +43,11 @@ Ints = npt.NDArray[np.int64]
 __all__ = ["FAMILY", "Word2VecSettings", "build_model", "make_loss"]
 
 
-class Word2VecSettings(Settings):
+class Word2VecSettings(VectorSettings):
     """What predicts what, by which objective, and for how long."""
 
     architecture: Literal["skip-gram", "cbow"]
     objective: Literal["negative-sampling", "hierarchical-softmax"]
-    size: PositiveInt
-    window: PositiveInt  # words to each side, at most
-    negative: PositiveInt  # words drawn as noise for each prediction, for negative sampling
-    noise_exponent: float  # noise is drawn by count to this power
-    # The share of the text above which a word is dropped at times; from 0.5 on none is. Not 0: then gensim draws windows
-    # from a generator that it never seeded, if there is no negative sampling.
-    subsample: float = Field(gt=0, lt=1)
-    epochs: PositiveInt
-    learning_rate: float = Field(gt=0)  # falls in a line to
-    min_learning_rate: float = Field(gt=0)
-
-    @model_validator(mode="after")
-    def _rate_falls(self) -> "Word2VecSettings":
-        if self.min_learning_rate > self.learning_rate:
-            raise ValueError("min_learning_rate is above learning_rate")
-        return self
 
 
 def build_model(settings: Word2VecSettings, seed: int, lines: WordLines) -> Any:
@@ -72,21 +55,8 @@ def build_model(settings: Word2VecSettings, seed: int, lines: WordLines) -> Any:
     from gensim.models import Word2Vec  # a second that only training should pay
 
     by_noise = settings.objective == "negative-sampling"
-    model = Word2Vec(
-        vector_size=settings.size,
-        sg=int(settings.architecture == "skip-gram"),
-        hs=int(not by_noise),
-        negative=settings.negative if by_noise else 0,
-        ns_exponent=settings.noise_exponent,
-        window=settings.window,
-        sample=settings.subsample,
-        epochs=settings.epochs,
-        alpha=settings.learning_rate,
-        min_alpha=settings.min_learning_rate,
-        seed=gensim_seed(seed),
-        min_count=1,
-        workers=1,
-    )
+    arguments = settings.gensim_arguments(seed) | ({} if by_noise else {"negative": 0})
+    model = Word2Vec(**arguments, sg=int(settings.architecture == "skip-gram"), hs=int(not by_noise))
     fill_vocabulary(model, lines)
     return model
 
