@@ -52,18 +52,16 @@ def _block(block: Any, hidden: Tensor, columns: Tensor | None, bias: Tensor | No
     attention, output = block.attention.self, block.attention.output
     size = attention.attention_head_size
     if columns is None:
-        asked = hidden
-        heads = linear(hidden, *_joined(attention, attention.query))
-        heads = heads.view(*hidden.shape[:2], 3, -1, size)
-        query, key, value = heads.permute(2, 0, 3, 1, 4)  # (rows, heads, width, size) each
+        asked, query = hidden, None
+        joined = linear(hidden, *_joined(attention, attention.query))
     else:
         asked = hidden.gather(1, columns[:, :, None].expand(-1, -1, hidden.shape[2]))
-        query = attention.query(asked).mul(size**-0.5).unflatten(2, (-1, size)).transpose(1, 2)
-        heads = linear(hidden, *_joined(attention)).view(*hidden.shape[:2], 2, -1, size)
-        key, value = heads.permute(2, 0, 3, 1, 4)
+        query = attention.query(asked).mul(size**-0.5).unflatten(2, (-1, size))
+        joined = linear(hidden, *_joined(attention))
         if bias is not None and bias.shape[2] > 1:
             bias = bias.gather(2, columns[:, None, :, None].expand(-1, -1, -1, bias.shape[3]))
-    context = attend(query, key, value, bias, masks)
+    parts = 3 if query is None else 2
+    context = attend(query, joined.view(*hidden.shape[:2], parts, -1, size), bias, masks)
     attended = output.LayerNorm(add_dropped(asked, output.dense(context), masks))
     inner = block.intermediate(attended)
     result: Tensor = block.output.LayerNorm(add_dropped(attended, block.output.dense(inner), masks))
