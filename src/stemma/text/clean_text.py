@@ -6,6 +6,7 @@ result does. Markup that spans the cut, a comment of several paragraphs at every
 
 import hashlib
 import re
+import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final, Literal
@@ -14,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from stemma.text.leftovers import strip_leftovers
-from stemma.text.normalise import normalise
+from stemma.text.normalise import normalise, tidy_spaces
 from stemma.text.sentences import split_sentences
 from stemma.text.words import hash_words
 
@@ -71,4 +72,8 @@ def _parts(data: bytes) -> Iterator[str]:
 def _normal_form(text: str, form: Literal["NFC", "NFKC"]) -> str:
     once = normalise(text, form)
     stripped = strip_leftovers(once)
-    return once if stripped == once else normalise(stripped, form)
+    if stripped == once:
+        return once
+    if "&" in once or not unicodedata.is_normalized(form, stripped):  # an entity may stand for any character
+        return normalise(stripped, form)
+    return tidy_spaces(stripped)

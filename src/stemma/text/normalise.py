@@ -7,7 +7,7 @@ import re
 import unicodedata
 from typing import Final, Literal
 
-__all__ = ["normalise"]
+__all__ = ["normalise", "tidy_spaces"]
 
 # Controls but tab and newline, soft hyphen, zero-width and direction marks, byte order mark, private use, non-characters.
 _INVISIBLE: Final = re.compile(
@@ -29,6 +29,11 @@ def normalise(text: str, form: Literal["NFC", "NFKC"]) -> str:
     text = unicodedata.normalize(form, text)  # after which NFKC may have new plain spaces
     for space in _SPACES:
         text = text.replace(space, " ")
+    return tidy_spaces(text)
+
+
+def tidy_spaces(text: str) -> str:
+    """One space between words, none around line ends, at most one blank line."""
     text = _shrink(text, "  ", " ").replace(" \n", "\n").replace("\n ", "\n")
     return _shrink(text, "\n\n\n", "\n\n").strip()
 

@@ -85,8 +85,11 @@ def hash_words(text: str) -> Hashes:
 def _hash_spans(codes: Codes, starts: npt.NDArray[np.int64], ends: npt.NDArray[np.int64]) -> Hashes:
     """A polynomial in the characters of each span, from differences of prefix sums, and then mixed."""
     powers, inverses = _powers()
-    terms = (codes.astype(np.uint64) + np.uint64(1)) * powers[: len(codes)]
-    sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(terms, dtype=np.uint64)])
+    sums = np.empty(len(codes) + 1, dtype=np.uint64)
+    sums[0] = 0
+    terms = np.add(codes, 1, dtype=np.uint64)
+    terms *= powers[: len(codes)]
+    np.cumsum(terms, out=sums[1:])
     return _mix((sums[ends] - sums[starts]) * inverses[starts])
 
 
@@ -95,14 +98,14 @@ def _codes(text: str) -> Codes:
 
 
 def _spans(codes: Codes, table: npt.NDArray[np.uint8]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    classes = table[np.minimum(codes, _PLANES)]
-    inside = classes == _INSIDE
+    classes = table.take(codes, mode="clip")
+    inside = np.zeros(len(codes) + 2, dtype=bool)  # with what lies around the text
+    inside[1:-1] = classes == _INSIDE
     single = classes == _SINGLE
-    begins, ends = single.copy(), single.copy()
-    begins[:1] |= inside[:1]
-    begins[1:] |= inside[1:] & ~inside[:-1]
-    ends[-1:] |= inside[-1:]
-    ends[:-1] |= inside[:-1] & ~inside[1:]
+    begins = inside[1:-1] > inside[:-2]
+    begins |= single
+    ends = inside[1:-1] > inside[2:]
+    ends |= single
     return np.flatnonzero(begins), np.flatnonzero(ends) + 1
 
 
