@@ -2,8 +2,8 @@
 
 Both sides: the same network with a full softmax (vectors of 100, context 4), the same predictions and batch size, AdamW, one
 thread, 32-bit floats, equal loss on equal weights, which is checked first. Theirs: nn.Embedding, nn.Linear, cross_entropy, a
-DataLoader over tensors in memory. Ours reads the token store and clips gradients. In a second row theirs has its batches
-ready-made.
+DataLoader over tensors in memory, in a process of its own. Ours reads the token store and clips gradients. In further rows
+theirs has its batches ready-made, and ours an adaptive softmax: another model, whose perplexity docs/results.md has.
 """
 
 import tempfile
@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from benchmarks.harness import Comparison, compare, write_result
+from benchmarks.harness import Comparison, apart, compare, write_result
 from stemma.data.token_store import TokenStore, TokenStoreWriter, id_dtype
 from stemma.families.nnlm.family import NnlmSettings, objective
 from stemma.families.nnlm.network import NeuralModel, build_network
@@ -36,15 +36,18 @@ FIRST_WORD = 7
 LEARNING_RATE = 0.001
 
 
-def settings(hidden_size: int) -> NnlmSettings:
-    """Sizes as in the literature."""
+CUTOFFS = {10_000: [2000], 30_000: [2000, 10_000]}  # of the adaptive softmax
+
+
+def settings(hidden_size: int, cutoffs: list[int] | None = None) -> NnlmSettings:
+    """Sizes as in the literature; with cutoffs, an adaptive softmax."""
     return NnlmSettings(
         context=4,
         size=100,
         hidden_size=hidden_size,
         direct=False,
-        softmax="full",
-        cutoffs=[],
+        softmax="adaptive" if cutoffs else "full",
+        cutoffs=cutoffs or [],
         dropout=0.0,
         steps=1_000_000,
         batch_size=512,
@@ -72,7 +75,7 @@ class Plain(nn.Module):
         return scores
 
 
-def make_store(folder: Path, num_words: int) -> tuple[TokenStore, Symbols]:
+def make_store(folder: Path, num_words: int) -> TokenStore:
     """Sentences of 20 words drawn by Zipf's law: what a step costs depends on no more than that."""
     rng = np.random.default_rng(1)
     shares = 1 / np.arange(1, num_words + 1)
@@ -80,8 +83,12 @@ def make_store(folder: Path, num_words: int) -> tuple[TokenStore, Symbols]:
     with TokenStoreWriter(folder, id_dtype(num_words + FIRST_WORD)) as writer:
         for start in range(0, NUM_TOKENS, 2000):
             writer.add(ids[start : start + 2000].astype(np.uint16), np.full(100, 20), 0)
-    symbols = Symbols(size=num_words + FIRST_WORD, begin=5, end=6, unknown=1, silent=(0, 2, 3, 4, 5))
-    return TokenStore.open(folder), symbols
+    return TokenStore.open(folder)
+
+
+def symbols_of(num_words: int) -> Symbols:
+    """What stands beside the words."""
+    return Symbols(size=num_words + FIRST_WORD, begin=5, end=6, unknown=1, silent=(0, 2, 3, 4, 5))
 
 
 def our_side(store: TokenStore, symbols: Symbols, asked: NnlmSettings) -> Callable[[], float]:
@@ -111,8 +118,9 @@ def our_side(store: TokenStore, symbols: Symbols, asked: NnlmSettings) -> Callab
     return run
 
 
-def their_side(store: TokenStore, symbols: Symbols, asked: NnlmSettings, *, ready: bool) -> Callable[[], float]:
+def their_side(tokens: Path, symbols: Symbols, asked: NnlmSettings, ready: bool) -> Callable[[], float]:
     """A plain loop; with `ready`, its batches are made before the clock runs."""
+    store = TokenStore.open(tokens)
     windows = torch.from_numpy(np.concatenate([part[:] for part in read_windows(store, symbols, asked.context)]))
     network = Plain(asked, symbols.size)
     optimizer = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE, weight_decay=asked.weight_decay)
@@ -164,18 +172,24 @@ def copy_weights(ours: NeuralModel, theirs: Plain, symbols: Symbols) -> None:
         theirs.output.weight[events], theirs.output.bias[events] = ours.output.weight[:, :-1], ours.output.weight[:, -1]
 
 
-def bench(num_words: int, hidden_size: int, floor: float, aim: float, *, ready: bool) -> Comparison:
+def bench(
+    num_words: int, hidden_size: int, floor: float, aim: float, *, ready: bool = False, adaptive: bool = False
+) -> Comparison:
     """One row of the table."""
-    asked = settings(hidden_size)
+    asked = settings(hidden_size, CUTOFFS[num_words] if adaptive else None)
+    symbols = symbols_of(num_words)
     with tempfile.TemporaryDirectory() as folder:
-        store, symbols = make_store(Path(folder) / "tokens", num_words)
-        check(store, symbols, asked)
+        tokens = Path(folder) / "tokens"
+        store = make_store(tokens, num_words)
+        if not adaptive:
+            check(store, symbols, asked)
         return compare(
-            f"nnlm-{num_words // 1000}k-{hidden_size}" + ("-ready" if ready else ""),
+            f"nnlm-{num_words // 1000}k-{hidden_size}" + ("-ready" if ready else "-adaptive" if adaptive else ""),
             our_side(store, symbols, asked),
-            their_side(store, symbols, asked, ready=ready),
-            work=f"NNLM training, full softmax, vocabulary {num_words:,}, hidden {hidden_size}",
-            against="plain PyTorch loop" + (", its batches ready-made" if ready else " with a DataLoader"),
+            apart(their_side, tokens, symbols, asked, ready),
+            work=f"NNLM training, {asked.softmax} softmax, vocabulary {num_words:,}, hidden {hidden_size}",
+            against="plain PyTorch loop, full softmax"
+            + (", its batches ready-made" if ready else ", with a DataLoader"),
             unit="predictions/s",
             floor=floor,
             aim=aim,
@@ -184,14 +198,15 @@ def bench(num_words: int, hidden_size: int, floor: float, aim: float, *, ready: 
 
 def main() -> None:
     """Measure and keep."""
-    for num_words, hidden_size, ready, floor, aim in (
-        (10_000, 100, False, 1.5, 2.0),
-        (30_000, 100, False, 1.5, 2.0),
-        (10_000, 200, False, 1.5, 2.0),
-        (10_000, 100, True, 0, 0),
-        (30_000, 100, True, 0, 0),
+    for result in (
+        bench(10_000, 100, 1.5, 2.0),
+        bench(30_000, 100, 1.5, 2.0),
+        bench(10_000, 200, 1.5, 2.0),
+        bench(10_000, 100, 0, 0, ready=True),
+        bench(30_000, 100, 0, 0, ready=True),
+        bench(10_000, 200, 1.5, 2.0, adaptive=True),
+        bench(30_000, 100, 1.5, 2.0, adaptive=True),
     ):
-        result = bench(num_words, hidden_size, floor, aim, ready=ready)
         write_result(result.name, result)
 
 

@@ -61,7 +61,6 @@ def main(folder: Path) -> None:
             unit="words/s",
             floor=0.9,
             aim=1.0,
-            rounds=3,
         )
         assert np.array_equal(load_vectors(trained["ours"]).matrix, trained["theirs"].wv.vectors), "other vectors"
         write_result(result.name, result)
