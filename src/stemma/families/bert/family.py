@@ -39,14 +39,14 @@ from stemma.progress import NullProgress
 from stemma.training.checkpoint import Checkpoints
 from stemma.training.distributed import ALONE, Team, teamwork
 from stemma.training.figures import curve_csv
-from stemma.training.loop import Batch, Optimisation, Training, deterministic
+from stemma.training.loop import Batch, Training, deterministic
 from stemma.training.precision import Precision
+from stemma.training.pretraining import optimisation_of, take_steps
 from stemma.training.tracker import NullTracker
 
 Ints = npt.NDArray[np.int64]
 __all__ = ["FAMILY", "BertExamples", "BertSettings", "pretrain"]
 
-_POINTS: Final = 200  # of the training curve
 _MAX_VALIDATION_EXAMPLES: Final = 1024
 
 
@@ -134,18 +134,14 @@ def _steps(job: Pretraining[BertSettings]) -> Iterator[int]:
             "steps: 0, so that there is no training step to look at; choose a variant that is pretrained"
         )
     with deterministic(job.settings.threads):
-        training, examples = _begin(job, ALONE), _examples(job)
-        while True:
-            before = training.num_tokens
-            training.advance(training.step + 1, examples.batch_at, pretraining_loss)
-            yield training.num_tokens - before
+        yield from take_steps(_begin(job, ALONE), _examples(job).batch_at, pretraining_loss)
 
 
 def _begin(job: Pretraining[BertSettings], team: Team) -> Training:
     network = build_network(job.settings, read_tokenizer(job.tokenizer), seed=job.seed)
     return Training(
         network,
-        _optimisation(job),
+        optimisation_of(job.settings, job.seed, job.settings.precision),
         Checkpoints(job.scratch),
         tracker=job.tracker,
         progress=job.progress,
@@ -242,21 +238,6 @@ def _as_pass(rows: dict[str, npt.NDArray[Any]]) -> dict[str, npt.NDArray[Any]]:
     if (rows["examples"] == rows["examples"][:, :1]).all():  # one example a row, and no padding: nothing to keep apart
         del rows["examples"]
     return {**rows, **found}
-
-
-def _optimisation(job: Pretraining[BertSettings]) -> Optimisation:
-    settings = job.settings
-    return Optimisation(
-        steps=settings.steps,
-        learning_rate=settings.learning_rate,
-        weight_decay=settings.weight_decay,
-        warmup_share=settings.warmup_share,
-        max_gradient_norm=settings.max_gradient_norm,
-        seed=job.seed,
-        record_every=max(1, settings.steps // _POINTS),
-        checkpoint_every=settings.checkpoint_every,
-        precision=settings.precision,
-    )
 
 
 def _validate(

@@ -26,11 +26,10 @@ from stemma.text.vectors import WordVectors, load_model_vectors, save_vectors
 from stemma.text.vocabulary import load_words
 from stemma.training.checkpoint import Checkpoints
 from stemma.training.figures import curve_csv, rounded
-from stemma.training.loop import Batch, Optimisation, Training, deterministic
+from stemma.training.loop import Batch, Training, deterministic
+from stemma.training.pretraining import optimisation_of, take_steps
 
 __all__ = ["FAMILY", "NnlmSettings", "batch_source", "objective", "pretrain"]
-
-_POINTS: Final = 200  # of the training curve
 
 
 class NnlmSettings(NetworkSettings):
@@ -90,31 +89,14 @@ def _steps(job: Pretraining[NnlmSettings]) -> Iterator[int]:
     """Training steps, for those who want to know what they cost."""
     symbols = read_symbols(job.tokenizer)
     with deterministic(job.settings.threads):
-        (training, _), batch_at = _begin(job, symbols), batch_source(job, symbols)
-        while True:
-            before = training.num_tokens
-            training.advance(training.step + 1, batch_at, objective)
-            yield training.num_tokens - before
+        training, _ = _begin(job, symbols)
+        yield from take_steps(training, batch_source(job, symbols), objective)
 
 
 def _begin(job: Pretraining[NnlmSettings], symbols: Symbols) -> tuple[Training, NeuralModel]:
     network = build_network(job.settings, symbols, seed=job.seed)
-    checkpoints = Checkpoints(job.scratch)
-    return Training(network, _optimisation(job), checkpoints, tracker=job.tracker, progress=job.progress), network
-
-
-def _optimisation(job: Pretraining[NnlmSettings]) -> Optimisation:
-    settings = job.settings
-    return Optimisation(
-        steps=settings.steps,
-        learning_rate=settings.learning_rate,
-        weight_decay=settings.weight_decay,
-        warmup_share=settings.warmup_share,
-        max_gradient_norm=settings.max_gradient_norm,
-        seed=job.seed,
-        record_every=max(1, settings.steps // _POINTS),
-        checkpoint_every=settings.checkpoint_every,
-    )
+    optimisation, checkpoints = optimisation_of(job.settings, job.seed), Checkpoints(job.scratch)
+    return Training(network, optimisation, checkpoints, tracker=job.tracker, progress=job.progress), network
 
 
 def _validate(network: NeuralModel, store: TokenStore, symbols: Symbols, progress: Progress) -> dict[str, float]:
