@@ -27,7 +27,7 @@ from stemma.stages import finetune, pretrain
 from stemma.tasks import tuning
 from stemma.training import checkpoint, word_vectors
 from stemma.training.tracker import NullTracker
-from tests import toy_bert, toy_counts, toy_nnlm, toy_tasks, toy_vectors
+from tests import toy_bert, toy_counts, toy_gpt, toy_nnlm, toy_tasks, toy_vectors
 
 
 class Watch(NullProgress):
@@ -91,8 +91,8 @@ FINETUNE: dict[str, Callable[[], Watch | None]] = {
     "in the second seed": lambda: Watch(10, part=2),
     "while the result is written": lambda: die_in(finetune, "write_manifest", 2, before=True),
 }
-# A neural language model takes 12 steps too; then it goes through the validation split, which is reported as well.
-NNLM: dict[str, Callable[[], Watch | None]] = {
+# NNLM and GPT take 12 steps too; then they go through the validation split, which is reported as well.
+LANGUAGE_MODEL: dict[str, Callable[[], Watch | None]] = {
     "between two checkpoints": lambda: Watch(7),
     "while the tensors of the second are written": lambda: die_in(checkpoint, "save_file", 2, half=True),
     "at the last step": lambda: Watch(12),
@@ -117,6 +117,8 @@ VECTORS: dict[str, Callable[[], Watch | None]] = {
     "and the newest checkpoint has a flipped bit": lambda: Watch(2),
     "while the result is written": lambda: die_in(pretrain, "write_json", 1),
 }
+
+NETWORKS = {"bert": ("BertForPreTraining", "BertForSequenceClassification"), "gpt": ("OpenAIGPTLMHeadModel",)}
 
 
 def truncate(path: Path) -> None:
@@ -147,12 +149,12 @@ def run_finetune(folder: Path, out: Path, watch: Watch) -> None:
     finetune.run("bert-first", toy_tasks.params(), NullTracker(), watch, **data, out=out)
 
 
-def run_nnlm(folder: Path, out: Path, watch: Watch) -> None:
+def run_language_model(family: str, asked: dict[str, Any], folder: Path, out: Path, watch: Watch) -> None:
     settings = toy_tasks.params().model_dump()
-    settings["families"]["nnlm"] = toy_nnlm.SETTINGS
-    settings["variants"]["nnlm"] = settings["variants"]["bert"] | {"family": "nnlm"}
+    settings["families"][family] = asked
+    settings["variants"]["killed"] = settings["variants"]["bert"] | {"family": family}
     data = {"tokens": folder / "tokens", "tokenizer": folder / "tokenizer"}
-    pretrain.run("nnlm", Params(**settings), NullTracker(), watch, **data, out=out)
+    pretrain.run("killed", Params(**settings), NullTracker(), watch, **data, out=out)
 
 
 def run_glove(folder: Path, out: Path, watch: Watch) -> None:
@@ -173,7 +175,8 @@ STAGES: dict[str, tuple[Callable[[Path, Path, Watch], None], dict[str, Callable[
     "word2vec": (partial(run_vectors, "word2vec"), VECTORS),
     "fasttext": (partial(run_vectors, "fasttext"), VECTORS),
     "glove": (run_glove, GLOVE),
-    "nnlm": (run_nnlm, NNLM),
+    "nnlm": (partial(run_language_model, "nnlm", toy_nnlm.SETTINGS), LANGUAGE_MODEL),
+    "gpt": (partial(run_language_model, "gpt", toy_gpt.SETTINGS), LANGUAGE_MODEL),
 }
 
 
@@ -213,7 +216,7 @@ def main(stage: str, folder: Path) -> None:
         return in_child(work)
 
     family = "bert" if stage in ("pretrain", "finetune") else stage
-    for network in ("BertForPreTraining", "BertForSequenceClassification") if family == "bert" else ():
+    for network in NETWORKS.get(family, ()):
         getattr(transformers, network)  # imported here, not in every child
     closure("stemma.stages.pretrain", f"stemma.families.{family}.family")  # likewise the graph of imports
     report: dict[str, Any] = {"whole": attempt(0, Watch)}

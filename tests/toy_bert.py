@@ -86,7 +86,8 @@ def write_store(folder: Path, documents: list[list[list[int]]], *, tokens_per_sh
     with TokenStoreWriter(folder, np.dtype(np.uint16), tokens_per_shard=tokens_per_shard) as writer:
         for document in documents:
             ids = np.array([id_ for sentence in document for id_ in sentence], np.uint16)
-            writer.add(ids, np.array([len(sentence) for sentence in document], np.int64), 0)
+            lengths = np.array([len(sentence) for sentence in document], np.int64)
+            writer.add(ids, lengths, len(ids))  # a byte a token
     return folder
 
 

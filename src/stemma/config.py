@@ -233,11 +233,14 @@ class Task(Settings):
     max_length: PositiveInt
     stride: int = Field(default=0, ge=0)
     max_answer_length: PositiveInt = 30
+    symmetric: bool = False  # classification: whether the two texts may change places, as in similarity
 
     @model_validator(mode="after")
     def _labels_fit_the_kind(self) -> "Task":
         if self.kind == "classification" and len(self.labels) < 2:
             raise ValueError("a classification task needs at least two labels")
+        if self.symmetric and self.kind != "classification":
+            raise ValueError(f"symmetric: a {self.kind} task has no two texts that may change places")
         if self.kind == "tagging" and "O" not in self.labels:
             raise ValueError("a tagging task's labels are BIO tags and include 'O'")
         if self.kind == "span" and self.labels:

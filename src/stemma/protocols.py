@@ -1,18 +1,18 @@
 """What families offer and tasks build on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import tokenizers
 
 if TYPE_CHECKING:
-    from torch import nn  # two seconds that only stages with a network should pay
+    from torch import Tensor, nn  # two seconds that only stages with a network should pay
 
-__all__ = ["Encoder", "HeadKind", "Scorer", "Scores"]
+__all__ = ["Auxiliary", "Encoder", "HeadKind", "Scorer", "Scores"]
 
 HeadKind = Literal["classification", "span", "tagging"]
 
@@ -28,8 +28,11 @@ class Encoder(Protocol):
     def max_length(self) -> int:
         """How many tokens an input may have."""
 
-    def with_head(self, kind: HeadKind, labels: Sequence[str], *, seed: int) -> "nn.Module":
+    def with_head(self, kind: HeadKind, labels: Sequence[str], *, seed: int, symmetric: bool = False) -> "nn.Module":
         """A fresh copy with a new head, drawn from `seed`; it keeps the labels' names.
+
+        `symmetric` says that the two texts of a classification may change places: what reads from left to right then reads
+        both orders.
 
         Its forward takes `input_ids`, `attention_mask`, `token_type_ids` (batch, length) and returns logits:
         (batch, labels) for classification, (batch, length, 2) for span, (batch, length, labels) for tagging.
@@ -37,6 +40,16 @@ class Encoder(Protocol):
 
     def save(self, model: "nn.Module", out: Path) -> None:
         """Write a model made by `with_head` into the folder `out`, as safetensors, with configuration and tokenizer."""
+
+
+@runtime_checkable
+class Auxiliary(Protocol):
+    """A model made by `with_head` that learns more from a task's inputs than their answers."""
+
+    def logits_and_losses(
+        self, input_ids: "Tensor", attention_mask: "Tensor", token_type_ids: "Tensor"
+    ) -> tuple["Tensor", Mapping[str, "Tensor"]]:
+        """What its forward returns, and further losses by name, which are added to the task's."""
 
 
 @dataclass(frozen=True, kw_only=True)

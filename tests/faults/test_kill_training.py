@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests import toy_counts, toy_nnlm, toy_tasks, toy_vectors
+from tests import toy_counts, toy_gpt, toy_nnlm, toy_tasks, toy_vectors
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -103,9 +103,10 @@ def test_word_vectors_end_with_the_same_bits(tmp_path, family):
     }, "finished epochs are not trained again"
 
 
-def test_a_neural_language_model_ends_with_the_same_bits(tmp_path):
-    toy_nnlm.pretraining(tmp_path)
-    steps = assert_as_if_never_killed(run("nnlm", tmp_path))
+@pytest.mark.parametrize(("family", "toy"), [("nnlm", toy_nnlm), ("gpt", toy_gpt)])
+def test_a_neural_language_model_ends_with_the_same_bits(tmp_path, family, toy):
+    toy.pretraining(tmp_path)
+    steps = assert_as_if_never_killed(run(family, tmp_path))
     num_validated = steps["at the last step"][-1]
     assert {moment: taken[0] for moment, taken in steps.items()} == {
         "between two checkpoints": 5,

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
+import torch
 from torch import Tensor, nn
 
 from stemma.config import Finetuning, Task
 from stemma.data.batches import Shuffler
 from stemma.errors import SettingsError
 from stemma.progress import Progress
-from stemma.protocols import Encoder
+from stemma.protocols import Auxiliary, Encoder
 from stemma.tasks.features import encode_rows
 from stemma.tasks.heads import head_loss, input_tensors, make_targets
 from stemma.tasks.metrics import score
@@ -80,7 +81,7 @@ class Tuner:
             return Batch(name=f"seed {seed}, {place.name}", passes=[tensors], num_tokens=num_tokens)
 
         with deterministic(self._settings.threads):
-            model = self._encoder.with_head(self._task.kind, self._task.labels, seed=seed)
+            model = self._with_head(seed)
             training = Training(
                 model,
                 self._optimisation(seed, steps),
@@ -97,6 +98,10 @@ class Tuner:
         epochs = [Epoch(**record) for record in training.notes["epochs"]]
         return Tuned(model=model, best=epochs[training.notes["best"]], epochs=epochs)
 
+    def _with_head(self, seed: int) -> nn.Module:
+        task = self._task
+        return self._encoder.with_head(task.kind, task.labels, seed=seed, symmetric=task.symmetric)
+
     def _optimisation(self, seed: int, steps_per_epoch: int) -> Optimisation:
         settings = self._settings
         return Optimisation(
@@ -111,8 +116,12 @@ class Tuner:
         )
 
     def _objective(self, model: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-        logits = model(tensors["input_ids"], tensors["attention_mask"], tensors["token_type_ids"])
-        return {"loss": head_loss(self._task.kind, logits, tensors["targets"])}
+        inputs = {name: tensor for name, tensor in tensors.items() if name != "targets"}
+        if not isinstance(model, Auxiliary):
+            return {"loss": head_loss(self._task.kind, model(**inputs), tensors["targets"])}
+        logits, others = model.logits_and_losses(**inputs)
+        task = head_loss(self._task.kind, logits, tensors["targets"])
+        return {"loss": torch.stack([task, *others.values()]).sum(), "task": task, **others}
 
     def _finish_epoch(self, training: Training, epoch: int, seed: int, tracker: Tracker) -> None:
         """Score the validation rows, keep the weights if they are the best so far (the first of equals), and save."""

@@ -143,7 +143,14 @@ class BertEncoder:
         self._network = pretrained.bert
         self.max_length = int(self._network.config.max_position_embeddings)
 
-    def with_head(self, kind: HeadKind, labels: Sequence[str], *, seed: int) -> nn.Module:
+    def with_head(
+        self,
+        kind: HeadKind,
+        labels: Sequence[str],
+        *,
+        seed: int,
+        symmetric: bool = False,  # noqa: ARG002 - it sees both texts at once, in one order as well as in the other
+    ) -> nn.Module:
         """A fresh copy with a new head, drawn from `seed`."""
         config = transformers.BertConfig.from_pretrained(self._folder)
         if kind != "span":
