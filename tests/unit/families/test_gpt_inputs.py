@@ -21,8 +21,8 @@ def batch(side: str) -> tuple[Tensor, Tensor, Tensor]:
         gap = [0] * (9 - len(ids))
         parts = (ids, [1] * len(ids), types)
         columns.append([gap + part if side == "left" else part + gap for part in parts])
-    ids, inside, types = torch.tensor(columns).unbind(1)
-    return ids, inside, types
+    found = torch.tensor(columns)  # (rows, 3, width)
+    return found[:, 0], found[:, 1], found[:, 2]
 
 
 def texts(ids: Tensor, inside: Tensor) -> list[list[int]]:

@@ -54,12 +54,12 @@ class Head:
     @property
     def at_the_end(self) -> bool:
         """Whether the answer is read at the last token, or at every one."""
-        return self.kind == "classification"
+        return self.kind not in ("span", "tagging")
 
     @property
     def num_scores(self) -> int:
         """How many scores are read there."""
-        return 2 if self.kind == "span" else len(self.labels)
+        return {"span": 2, "choice": 1}.get(self.kind, len(self.labels))
 
 
 class TunedGpt(nn.Module):
