@@ -87,6 +87,11 @@ def test_two_runs_leave_the_same_bytes_whatever_the_memory(root: Path, monkeypat
     assert digest_tree([root / "first"]) == digest_tree([root / "second"])
 
 
+def test_without_tasks_there_is_still_a_folder_for_them(root: Path) -> None:
+    run(root, toy_inputs.params({}))
+    assert json.loads((root / "out/valid/tasks/names.json").read_text()) == []
+
+
 def test_text_that_repeats_is_counted_and_left_for_clean(root: Path) -> None:
     documents = [toy_inputs.document(number) for number in range(50)]
     documents[7]["text"] = documents[8]["text"] = documents[3]["text"]

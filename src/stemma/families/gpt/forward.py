@@ -34,13 +34,9 @@ def encode(transformer: Any, ids: Tensor, inside: Tensor | None = None) -> Tenso
         bias = _causal(width)
     hidden = dropped(transformer.tokens_embed(ids) + transformer.positions_embed(positions), masks)
     for block in transformer.h:
-        query, key, value = _heads(block.attn, hidden)
-        if bias is None:
-            context = scaled_dot_product_attention(query, key, value, is_causal=True, scale=1.0)
-            context = context.transpose(1, 2).flatten(2)
-        else:
-            context = attend(query, key, value, bias, masks)
-        hidden = _rest(block, hidden, context, masks)
+        joined = _joined(block.attn, hidden)
+        found = _causal_attention(joined) if bias is None else attend(None, joined, bias, masks)
+        hidden = _rest(block, hidden, found, masks)
     return hidden
 
 
@@ -48,12 +44,12 @@ def encode(transformer: Any, ids: Tensor, inside: Tensor | None = None) -> Tenso
 class Cache:
     """The keys and values of the tokens that were read so far, by block."""
 
-    blocks: list[tuple[Tensor, Tensor]] = field(default_factory=list)
+    blocks: list[Tensor] = field(default_factory=list)  # (rows, length, 2, heads, size) each
 
     @property
     def length(self) -> int:
         """How many tokens that is."""
-        return self.blocks[0][0].shape[2] if self.blocks else 0
+        return self.blocks[0].shape[1] if self.blocks else 0
 
 
 def extend(transformer: Any, ids: Tensor, cache: Cache) -> Tensor:
@@ -62,15 +58,20 @@ def extend(transformer: Any, ids: Tensor, cache: Cache) -> Tensor:
     bias = _causal(before + count)[before:] if count > 1 else None
     hidden: Tensor = transformer.tokens_embed(ids) + transformer.positions_embed(torch.arange(before, before + count))
     for number, block in enumerate(transformer.h):
-        query, key, value = _heads(block.attn, hidden)
+        joined = _joined(block.attn, hidden)
+        query, new = joined[:, :, 0], joined[:, :, 1:]
         if before:
-            old_key, old_value = cache.blocks[number]
-            key, value = torch.cat([old_key, key], 2), torch.cat([old_value, value], 2)
-            cache.blocks[number] = key, value
+            cache.blocks[number] = torch.cat([cache.blocks[number], new], 1)
         else:
-            cache.blocks.append((key, value))
-        hidden = _rest(block, hidden, attend(query, key, value, bias, None), None)
+            cache.blocks.append(new)
+        hidden = _rest(block, hidden, attend(query, cache.blocks[number], bias, None), None)
     return hidden
+
+
+def _causal_attention(joined: Tensor) -> Tensor:
+    """Attention to what stands before, by the kernel that does not compute what may not be seen."""
+    query, key, value = (part.transpose(1, 2) for part in joined.unbind(2))
+    return scaled_dot_product_attention(query, key, value, is_causal=True, scale=1.0).transpose(1, 2).flatten(2)
 
 
 def _causal(width: int) -> Tensor:
@@ -78,14 +79,13 @@ def _causal(width: int) -> Tensor:
     return torch.full((width, width), -torch.inf).triu_(1)
 
 
-def _heads(attention: Any, hidden: Tensor) -> Tensor:
-    """Queries, which are scaled, keys and values: (3, rows, heads, width, size); it is cheaper to scale the queries' weights."""
+def _joined(attention: Any, hidden: Tensor) -> Tensor:
+    """Queries, keys and values (rows, width, 3, heads, size); to scale weights is cheaper than to scale queries."""
     size = attention.split_size // attention.n_head
     scale = torch.ones(3, attention.split_size)
     scale[0] = size**-0.5
-    scale = scale.flatten()
-    projected = _product(hidden, attention.c_attn.weight * scale, attention.c_attn.bias * scale)
-    return projected.view(*hidden.shape[:2], 3, -1, size).permute(2, 0, 3, 1, 4)
+    weight, bias = (part * scale.flatten() for part in (attention.c_attn.weight, attention.c_attn.bias))
+    return _product(hidden, weight, bias).view(*hidden.shape[:2], 3, -1, size)
 
 
 def _rest(block: Any, hidden: Tensor, context: Tensor, masks: Masks | None) -> Tensor:
