@@ -19,7 +19,7 @@ _NONE = "–"
 def results_table(metrics_path: Path) -> str:
     """The results as markdown: systems by tasks, differences between variants, language models, word vectors, budgets."""
     metrics = read_json(metrics_path)
-    parts = [_markdown(*_task_cells(metrics["tasks"])), _notes(metrics)]
+    parts = [_markdown(*_task_cells(metrics["tasks"])), _notes(metrics)] if metrics["tasks"] else []
     differences = _difference_lines(metrics["tasks"])
     if differences:
         parts.append("\n".join(differences))
