@@ -1,7 +1,7 @@
 """What families offer and tasks build on."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
 
@@ -59,6 +59,7 @@ class Scores:
     nats: npt.NDArray[np.float64]  # (sentences,): minus the natural log-probability, end of sentence included
     num_predictions: npt.NDArray[np.int64]  # (sentences,): how many tokens that sum runs over
     num_unknown: npt.NDArray[np.int64]  # (sentences,): how many of them are the unknown word
+    others: Mapping[str, npt.NDArray[np.float64]] = field(default_factory=dict)  # nats by further models of it, by name
 
 
 class Scorer(Protocol):

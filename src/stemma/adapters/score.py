@@ -9,7 +9,7 @@ from stemma.data.lines import read_lines
 from stemma.errors import InputError
 from stemma.families import load_family
 from stemma.files import read_json
-from stemma.protocols import Scorer
+from stemma.protocols import Scorer, Scores
 from stemma.tasks.language import Figures, add_up, figures_of, score_batches
 
 __all__ = ["describe_scores", "load_model_scorer"]
@@ -26,16 +26,20 @@ def describe_scores(model: Path, file: Path | None) -> Iterator[str]:
         raise InputError(f"{name}: no text in it")
     scorer = load_model_scorer(model)
     pseudo = "pseudo-" if scorer.pseudo else ""
-    yield f"{'line':>6}  {pseudo + 'nats':>12}  {'bits/byte':>9}  {'tokens':>6}  {'unknown':>7}"
     numbered, texts = tee(chain([first], lines))
-    parts = []
+    parts: list[Figures] = []
+    others: dict[str, float] = {}
     for batch, scores in score_batches(scorer, (text for _, text in texts)):
+        if not parts:
+            yield _header(pseudo, scores)
         parts.append(figures_of(scorer, batch, scores))
+        others = {name: others.get(name, 0.0) + float(nats.sum()) for name, nats in scores.others.items()}
         for place, (number, text) in enumerate(islice(numbered, len(batch))):
-            nats, counts = scores.nats[place], (scores.num_predictions[place], scores.num_unknown[place])
-            bits = nats / math.log(2) / len(text.encode())
-            yield f"{number:6}  {nats:12.4f}  {bits:9.4f}  {counts[0]:6}  {counts[1]:7}"
-    yield _describe_total(add_up(parts), pseudo)
+            yield _row(number, text, scores, place)
+    total = add_up(parts)
+    yield _describe_total(total, pseudo)
+    for name, other in others.items():
+        yield f"{name}: {other:.4f} nats, perplexity {math.exp(other / total.tokens):.4f}"
 
 
 def load_model_scorer(model: Path) -> Scorer:
@@ -46,6 +50,18 @@ def load_model_scorer(model: Path) -> Scorer:
     if family.load_scorer is None:
         raise InputError(f"{model}: family {family.name!r} gives no probabilities of sentences; use a language model")
     return family.load_scorer(model)
+
+
+def _header(pseudo: str, scores: Scores) -> str:
+    others = "".join(f"  {name:>12}" for name in scores.others)
+    return f"{'line':>6}  {pseudo + 'nats':>12}  {'bits/byte':>9}  {'tokens':>6}  {'unknown':>7}{others}"
+
+
+def _row(number: int, text: str, scores: Scores, place: int) -> str:
+    nats, tokens, unknown = scores.nats[place], scores.num_predictions[place], scores.num_unknown[place]
+    others = "".join(f"  {other[place]:12.4f}" for other in scores.others.values())
+    bits = nats / math.log(2) / len(text.encode())
+    return f"{number:6}  {nats:12.4f}  {bits:9.4f}  {tokens:6}  {unknown:7}{others}"
 
 
 def _describe_total(figures: Figures, pseudo: str) -> str:

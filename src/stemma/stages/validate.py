@@ -66,7 +66,9 @@ def run(
             )
             inspections = [_check_corpus(bench, folder) for folder in _folders(corpora)]
             splits = [split for name in sorted(params.tasks) for split in _check_task(bench, name, tasks / name)]
-            write_json(valid / "tasks" / "names.json", sorted(params.tasks))  # so that the folder is there without tasks
+            write_json(
+                valid / "tasks" / "names.json", sorted(params.tasks)
+            )  # so that the folder is there without tasks
         _check_splits(bench, splits)
         inspections += [split.inspection for split in splits]
         write_json(report, {"inputs": {inspection.name: inspection.report() for inspection in inspections}})

@@ -7,9 +7,10 @@ import pytest
 
 from stemma.adapters.score import describe_scores
 from stemma.errors import InputError
+from stemma.families.elmo.scorer import load_scorer as load_elmo_scorer
 from stemma.families.nnlm.scorer import load_scorer
 from stemma.files import write_json, write_manifest
-from tests import toy_ngrams, toy_nnlm, toy_tasks
+from tests import toy_elmo, toy_ngrams, toy_nnlm, toy_tasks
 
 TEXT = "a b c\n\nj zz\n"
 
@@ -70,6 +71,18 @@ def test_a_pseudo_likelihood_says_so(tmp_path: Path, text: Path) -> None:
     header, *_, total = describe_scores(folder, text)
     assert "pseudo-nats" in header
     assert "pseudo-perplexity" in total
+
+
+def test_a_model_that_reads_from_both_sides_shows_both(tmp_path: Path, text: Path) -> None:
+    folder, _ = toy_elmo.pretrain(tmp_path)
+    header, first, second, total, other = describe_scores(folder, text)
+    scores = load_elmo_scorer(folder).score(["a b c", "j zz"])
+    assert header.split()[-1] == "backward"
+    assert [float(row.split()[1]) for row in (first, second)] == pytest.approx(scores.nats.tolist(), abs=1e-4)
+    backward = scores.others["backward"]
+    assert [float(row.split()[5]) for row in (first, second)] == pytest.approx(backward.tolist(), abs=1e-4)
+    assert f"{scores.nats.sum():.4f} nats, perplexity" in total
+    assert other == f"backward: {backward.sum():.4f} nats, perplexity {math.exp(backward.sum() / 7):.4f}"
 
 
 def test_standard_input(neural: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
