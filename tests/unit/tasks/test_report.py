@@ -125,13 +125,13 @@ def test_seconds_are_shown_only_when_given(metrics_path):
         assert ("seconds" in text.getvalue(), "185" in text.getvalue()) == (seconds is not None,) * 2
 
 
-@pytest.mark.parametrize("vectors", [{}, {"bert": {"family": "bert", "vectors": "none"}}])
 def test_without_tasks_there_is_no_table_of_them(metrics_path, tmp_path):
     metrics = json.loads(metrics_path.read_text()) | {"tasks": {}}
     (tmp_path / "none.json").write_text(json.dumps(metrics))
     assert results_table(tmp_path / "none.json").startswith("|  | perplexity")
 
 
+@pytest.mark.parametrize("vectors", [{}, {"bert": {"family": "bert", "vectors": "none"}}])
 def test_without_a_probe_there_is_no_table_of_them(tmp_path, vectors):
     write_json(tmp_path / "metrics.json", METRICS | {"word_vectors": vectors})
     assert "3CosAdd" not in results_table(tmp_path / "metrics.json")
