@@ -17,6 +17,7 @@ from stemma.tasks.base import ROW_SCHEMAS, SPLITS
 PROJECT = Path(__file__).parent.parent
 WORDS = ["amber", "birch", "cedar", "delta", "ember", "fjord", "grove", "heath", "inlet", "jetty", "knoll", "ledge"]
 LABELS = ["O", "B-PER", "I-PER"]
+CHOICES = ["0", "1", "2"]
 
 
 def settings(tasks: dict[str, Any], **validation: float) -> dict[str, Any]:
@@ -36,8 +37,8 @@ def params(tasks: dict[str, Any], **validation: float) -> Params:
 
 def task(kind: str, files: dict[str, list[str]] | None = None, layout: str = "jsonl", **source: Any) -> dict[str, Any]:
     """A task's settings, with a source of files."""
-    labels = {"classification": ["good", "bad"], "span": [], "tagging": LABELS}
-    metric = {"classification": "accuracy", "span": "f1", "tagging": "entity_f1"}
+    labels = {"classification": ["good", "bad"], "span": [], "tagging": LABELS, "choice": CHOICES}
+    metric = {"classification": "accuracy", "span": "f1", "tagging": "entity_f1", "choice": "accuracy"}
     named = files or {split: [f"data/external/{split}"] for split in SPLITS}
     return {
         "kind": kind,
@@ -75,6 +76,9 @@ def row(kind: str, number: int) -> dict[str, Any]:
             context = " ".join(words)
             answer = {"text": words[2], "start": context.index(words[2])}
             return {**base, "context": context, "question": f"which {number}?", "answers": [answer]}
+        case "choice":
+            asked = {"context": " ".join(words[:3]), "question": None, "choices": words[3:]}
+            return {**base, **asked, "label": CHOICES[number % 3]}
     return {**base, "tokens": words, "tags": ["B-PER", "I-PER", "O", "O", "O", "O"]}
 
 

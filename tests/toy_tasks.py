@@ -36,6 +36,7 @@ TASKS: Final = {
         metric="entity_f1",
         max_length=24,
     ),
+    "pick": Task(kind="choice", source=SOURCE, labels=["one", "two", "three"], metric="accuracy", max_length=24),
 }
 FINETUNING: Final = Finetuning(
     seeds=[1, 2],
@@ -50,7 +51,7 @@ FINETUNING: Final = Finetuning(
 
 
 def make_row(task: str, number: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Is there a `j`? Which word is asked for? Which words begin with `a`?"""
+    """Is there a `j`? Which word is asked for? Which words begin with `a`? Which choice has a `j`?"""
     words = toy_bert.sentence(rng, int(rng.integers(2, 12))).split()
     row = {"id": f"{task}-{number}", "document": ""}
     if task == "first":
@@ -60,6 +61,12 @@ def make_row(task: str, number: int, rng: np.random.Generator) -> dict[str, Any]
         start = sum(len(word) + 1 for word in words[:chosen])
         answers = [{"text": words[chosen], "start": start}]
         return {**row, "context": " ".join(words), "question": words[chosen], "answers": answers}
+    if task == "pick":
+        choices = [toy_bert.sentence(rng, 3).replace("j", "i") for _ in range(3)]
+        right = int(rng.integers(3))
+        choices[right] += " j"
+        label = TASKS[task].labels[right]
+        return {**row, "context": " ".join(words), "question": None, "choices": choices, "label": label}
     return {**row, "tokens": words, "tags": ["B-A" if word[0] == "a" else "O" for word in words]}
 
 

@@ -200,7 +200,7 @@ class TaskFiles(Settings):
     kind: Literal["files"]
     format: Literal["tsv", "csv", "jsonl", "parquet", "squad", "conll"]
     files: dict[Literal["train", "validation", "test"], list[str]]
-    columns: dict[str, str | int] = {}
+    columns: dict[str, str | int | list[str | int]] = {}  # a list: columns that together are one list
     header: bool = True
     label_names: dict[str, str] = {}
     max_examples: dict[Literal["train", "validation", "test"], PositiveInt] = {}
@@ -216,7 +216,7 @@ class TaskHub(Settings):
     config: str | None = None
     revision: str
     splits: dict[Literal["train", "validation", "test"], str]
-    columns: dict[str, str]
+    columns: dict[str, str | int | list[str | int]]
     duplicates: Literal["quarantine", "keep"] = "quarantine"
 
 
@@ -226,7 +226,7 @@ TaskSource = Annotated[OfflineTask | TaskFiles | TaskHub, Field(discriminator="k
 class Task(Settings):
     """A row of data: what is asked, of what, and how an answer is scored."""
 
-    kind: Literal["classification", "span", "tagging"]
+    kind: Literal["classification", "span", "tagging", "choice"]
     source: TaskSource
     labels: list[str]
     metric: Literal["accuracy", "matthews", "f1", "entity_f1"]
@@ -241,11 +241,18 @@ class Task(Settings):
             raise ValueError("a classification task needs at least two labels")
         if self.symmetric and self.kind != "classification":
             raise ValueError(f"symmetric: a {self.kind} task has no two texts that may change places")
+        if self.kind == "choice" and len(self.labels) < 2:
+            raise ValueError("a choice task's labels name its choices, at least two, in their order")
         if self.kind == "tagging" and "O" not in self.labels:
             raise ValueError("a tagging task's labels are BIO tags and include 'O'")
         if self.kind == "span" and self.labels:
             raise ValueError("a span task has no labels: write []")
-        allowed = {"classification": {"accuracy", "matthews", "f1"}, "span": {"f1"}, "tagging": {"entity_f1"}}
+        allowed = {
+            "classification": {"accuracy", "matthews", "f1"},
+            "span": {"f1"},
+            "tagging": {"entity_f1"},
+            "choice": {"accuracy"},
+        }
         if self.metric not in allowed[self.kind]:
             raise ValueError(f"metric {self.metric!r} does not score a {self.kind} task")
         return self

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Auxiliary", "Encoder", "HeadKind", "Scorer", "Scores"]
 
-HeadKind = Literal["classification", "span", "tagging"]
+HeadKind = Literal["classification", "span", "tagging", "choice"]
 
 
 class Encoder(Protocol):
@@ -35,7 +35,8 @@ class Encoder(Protocol):
         both orders.
 
         Its forward takes `input_ids`, `attention_mask`, `token_type_ids` (batch, length) and returns logits:
-        (batch, labels) for classification, (batch, length, 2) for span, (batch, length, labels) for tagging.
+        (batch, labels) for classification, (batch, length, 2) for span, (batch, length, labels) for tagging,
+        (batch, 1) for choice: how well one choice fits, each an input of its own.
         """
 
     def save(self, model: "nn.Module", out: Path) -> None:

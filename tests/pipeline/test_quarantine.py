@@ -81,6 +81,15 @@ BAD_ROWS: dict[str, dict[str, Callable[[Row, list[Row]], Row]]] = {
         "tag 'I-PER' of token 2 goes on with no entity": lambda row, _: {**row, "tags": ["O", "O", "I-PER", *"OOO"]},
         "its content is that of {split}.parquet row 0": lambda row, good: {**good[0], "id": row["id"]},
     },
+    "choice": {
+        "context is empty": lambda row, _: {**row, "context": " "},
+        "question is empty": lambda row, _: {**row, "question": ""},
+        "2 choices, expected 3": lambda row, _: {**row, "choices": row["choices"][:2]},
+        "choice 1 is empty": lambda row, _: {**row, "choices": [row["choices"][0], "", row["choices"][2]]},
+        "unknown label '3'": lambda row, _: {**row, "label": "3"},
+        "replacement characters": lambda row, _: {**row, "choices": [*row["choices"][:2], "a\ufffd"]},
+        "its content is that of {split}.parquet row 0": lambda row, good: {**good[0], "id": row["id"]},
+    },
 }
 
 

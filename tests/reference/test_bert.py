@@ -122,6 +122,30 @@ def test_a_tuned_folder_loads_with_the_auto_classes(trained, tmp_path, kind, lab
     )
 
 
+def test_multiple_choice_equals_that_of_transformers(trained, tmp_path):
+    """Theirs takes (rows, choices, length); ours one choice after the other. Padding changes nothing."""
+    job, _ = trained
+    encoder = load_encoder(job.out)
+    model = encoder.with_head("choice", ["a", "b", "c"], seed=3)
+    encoder.save(model, tmp_path)
+    theirs = transformers.AutoModelForMultipleChoice.from_pretrained(tmp_path).eval()
+    assert isinstance(theirs, transformers.BertForMultipleChoice)
+    ids = torch.randint(5, 15, (2, 3, 9))
+    lengths = torch.tensor([[9, 5, 7], [4, 9, 6]])
+    inputs = {
+        "input_ids": ids,
+        "attention_mask": (torch.arange(9) < lengths[:, :, None]).long(),
+        "token_type_ids": (torch.arange(9) > 3).long().expand(2, 3, 9),
+    }
+    wanted = theirs(**inputs).logits  # (rows, choices)
+    flat = {name: tensor.flatten(0, 1) for name, tensor in inputs.items()}
+    for ours in (model.eval(), load_tuned(tmp_path, "choice").eval()):
+        torch.testing.assert_close(ours(**flat).view(2, 3), wanted)
+    other = encoder.with_head("choice", ["a", "b", "c"], seed=4).state_dict()
+    differing = {name for name, tensor in model.state_dict().items() if not torch.equal(tensor, other[name])}
+    assert differing == {"network.classifier.weight"}, "a fresh head, drawn from its seed"
+
+
 def test_pseudo_likelihood_equals_one_masked_token_at_a_time(trained):
     job, _ = trained
     sentences = ["abc de", "a", "", "jjj hab cde fgh abj"]

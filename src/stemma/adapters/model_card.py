@@ -46,6 +46,7 @@ def _body(params: Params, card: Scorecard, seed: int, facts: Mapping[str, str]) 
         "classification": '{"text": "…"}',
         "span": '{"context": "…", "question": "…"}',
         "tagging": '{"tokens": ["…"]}',
+        "choice": '{"context": "…", "choices": ["…", "…"]}',
     }
     return f"""# {card.model}
 

@@ -16,7 +16,7 @@ from stemma.adapters.questions import FIELDS
 from stemma.errors import ReleaseError
 from stemma.files import write_text
 from stemma.protocols import HeadKind
-from stemma.tasks.base import PREDICTION_SCHEMAS
+from stemma.tasks.base import PREDICTION_SCHEMAS, ROW_SCHEMAS
 
 __all__ = ["difference", "load_back", "pack", "to_frame"]
 
@@ -95,7 +95,7 @@ def _signature(kind: HeadKind) -> Any:
 
     asked: list[Any] = [ColSpec("string", "id", required=False)]
     for name, required in FIELDS[kind].items():
-        asked.append(ColSpec(Array(DataType.string) if name == "tokens" else "string", name, required=required))
+        asked.append(ColSpec(kind_of(ROW_SCHEMAS[kind].field(name)), name, required=required))
     answered: list[Any] = [ColSpec(kind_of(field), field.name) for field in PREDICTION_SCHEMAS[kind]]
     return ModelSignature(inputs=Schema(asked), outputs=Schema(answered))
 

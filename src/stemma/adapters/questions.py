@@ -1,4 +1,4 @@
-"""What a model is asked, from outside: records of text, of pairs, of questions on a context, of tokens to tag.
+"""What a model is asked, from outside: records of text, of pairs, of questions on a context, of tokens to tag, of choices.
 
 Ids are the asker's own business: they may be missing or repeat, so the predictor sees positions instead, and the answers
 get the asker's ids back.
@@ -24,8 +24,15 @@ FIELDS: Final[dict[HeadKind, dict[str, bool]]] = {  # what a record has, and whe
     "classification": {"text": True, "text_pair": False},
     "span": {"context": True, "question": True},
     "tagging": {"tokens": True},
+    "choice": {"context": True, "question": False, "choices": True},
 }
-ANSWERS: Final[dict[HeadKind, str]] = {"classification": "label", "span": "answers", "tagging": "tags"}
+ANSWERS: Final[dict[HeadKind, str]] = {
+    "classification": "label",
+    "span": "answers",
+    "tagging": "tags",
+    "choice": "label",
+}
+_LISTS: Final = {"tokens": "words", "choices": "texts"}  # and of what
 
 
 def ask(predict: Predict, kind: HeadKind, records: Sequence[Record], where: Sequence[str]) -> pa.Table:
@@ -57,18 +64,18 @@ def _value(record: Record, name: str, required: bool, where: str) -> str | list[
             given = ", ".join(repr(key) for key in record) or "nothing"
             raise InputError(f"{where}: no {name!r}; there is {given}")
         return None
-    if name == "tokens":
-        return _tokens(value, where)
+    if name in _LISTS:
+        return _texts(value, name, where)
     if not isinstance(value, str):
         raise InputError(f"{where}: {name!r} must be text, not {type(value).__name__}")
     return check_text(value, f"{where}: {name!r}")
 
 
-def _tokens(value: Any, where: str) -> list[str]:
-    tokens = value.tolist() if hasattr(value, "tolist") else value  # a server hands over arrays
-    if not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
-        raise InputError(f"{where}: 'tokens' must be a list of words")
-    return [check_text(token, f"{where}: 'tokens'") for token in tokens]
+def _texts(value: Any, name: str, where: str) -> list[str]:
+    texts = value.tolist() if hasattr(value, "tolist") else value  # a server hands over arrays
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise InputError(f"{where}: {name!r} must be a list of {_LISTS[name]}")
+    return [check_text(text, f"{where}: {name!r}") for text in texts]
 
 
 def _missing(value: object) -> bool:

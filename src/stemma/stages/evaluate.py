@@ -29,7 +29,7 @@ __all__ = ["run"]
 
 _BATCH = 256  # rows predicted between two reports of progress
 _DIGITS = 6  # of figures in the report: other machines' sums may differ further down
-_ANSWERS = {"classification": "label", "span": "answers", "tagging": "tags"}
+_ANSWERS = {"classification": "label", "span": "answers", "tagging": "tags", "choice": "label"}
 
 
 def run(

@@ -41,8 +41,19 @@ ROW_SCHEMAS: Final[dict[HeadKind, pa.Schema]] = {
             pa.field("tags", pa.list_(pa.string()), nullable=False),
         ]
     ),
+    "choice": pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("document", pa.string(), nullable=False),
+            pa.field("context", pa.string(), nullable=False),
+            pa.field("question", pa.string()),  # what stands before every choice, such as the beginning of a sentence
+            pa.field("choices", pa.list_(pa.string()), nullable=False),
+            pa.field("label", pa.string(), nullable=False),
+        ]
+    ),
 }
 
+# The task's labels name the choices of a row in their order; `text` is the one that was chosen.
 # `start` and `end` are character offsets into the context, so that `text == context[start:end]`.
 PREDICTION_SCHEMAS: Final[dict[HeadKind, pa.Schema]] = {
     "classification": pa.schema(
@@ -58,4 +69,12 @@ PREDICTION_SCHEMAS: Final[dict[HeadKind, pa.Schema]] = {
         ]
     ),
     "tagging": pa.schema([("id", pa.string()), ("tags", pa.list_(pa.string()))]),
+    "choice": pa.schema(
+        [
+            ("id", pa.string()),
+            ("label", pa.string()),
+            ("text", pa.string()),
+            ("probabilities", pa.list_(pa.float32())),
+        ]
+    ),
 }

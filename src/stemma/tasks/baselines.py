@@ -3,10 +3,11 @@
 - `chance` guesses each answer uniformly (a span: from any word on, as long as some training answer). Its figures are means
   over many guesses of each example, so its score is close to the expected one.
 - `majority` gives the commonest training answer: the label; a span of the median length at the median place; for tags `O`,
-  which finds no entity.
+  which finds no entity; of choices the place where the right one stood most often.
 - `memory` (tagging) gives each word the tag that it had most often in training, and `O` to a new one.
 - `bag-of-words` sees which words there are and not their order: for labels a logistic regression on tf-idf weights, a bag for
-  each text of a pair; for tags one on the word and the bag of two words to each side; for spans see `span_baselines`.
+  each text of a pair; for tags one on the word and the bag of two words to each side; for spans see `span_baselines`; of
+  choices it takes the one whose bag is most like that of the context (the cosine of their tf-idf weights).
 
 All learn from the training split alone, and are the same in every run.
 """
@@ -28,6 +29,7 @@ __all__ = ["BASELINES", "CHANCE", "chance_statistics"]
 CHANCE: Final = "chance"
 _WORD: Final = r"\w+|[^\w\s]"
 _NEIGHBOURS: Final = 2  # words on each side
+_DIGITS: Final = 9  # of a cosine: the rounding of a sum must not choose between equals
 _SEED: Final = 1  # of what is drawn while fitting; changes no setting of ours
 
 
@@ -49,15 +51,24 @@ def _guess(
     def draw(size: int) -> list[str]:
         return [labels[code] for code in rng.integers(len(labels), size=size)]
 
-    if kind == "classification":
-        return [_labelled(test, draw(len(test)), labels) for _ in range(guesses)]
+    if kind in ("classification", "choice"):
+        answer = _labelled if kind == "classification" else _chosen
+        return [answer(test, draw(len(test)), labels) for _ in range(guesses)]
     lengths = [len(tokens) for tokens in test["tokens"]]
     return [_tagged(test, [draw(length) for length in lengths]) for _ in range(guesses)]
 
 
 def _majority_label(train: pa.Table, test: pa.Table, labels: Sequence[str]) -> pa.Table:
+    return _labelled(test, [_commonest_label(train, labels)] * len(test), labels)
+
+
+def _majority_choice(train: pa.Table, test: pa.Table, labels: Sequence[str]) -> pa.Table:
+    return _chosen(test, [_commonest_label(train, labels)] * len(test), labels)
+
+
+def _commonest_label(train: pa.Table, labels: Sequence[str]) -> str:
     counts = Counter(train["label"].to_pylist())
-    return _labelled(test, [max(labels, key=counts.__getitem__)] * len(test), labels)
+    return max(labels, key=counts.__getitem__)
 
 
 def _majority_span(train: pa.Table, test: pa.Table, labels: Sequence[str]) -> pa.Table:  # noqa: ARG001  one shape for all
@@ -96,6 +107,25 @@ def _bag_label(train: pa.Table, test: pa.Table, labels: Sequence[str]) -> pa.Tab
     )
     chosen = model.predict(sparse.hstack([side[1] for side in sides]))
     return _labelled(test, [str(label) for label in chosen], labels)
+
+
+def _bag_choice(train: pa.Table, test: pa.Table, labels: Sequence[str]) -> pa.Table:
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    bag = TfidfVectorizer(token_pattern=_WORD).fit([*_premises(train), *_choices(train)])
+    premises, choices = bag.transform(_premises(test)), bag.transform(_choices(test))
+    repeated = premises[np.repeat(np.arange(len(test)), len(labels))]
+    alike = np.asarray(repeated.multiply(choices).sum(axis=1)).reshape(-1, len(labels)).round(_DIGITS)
+    return _chosen(test, [labels[at] for at in alike.argmax(axis=1)], labels)  # the first of equals
+
+
+def _premises(rows: pa.Table) -> list[str]:
+    """What stands before the choices of each row."""
+    return [f"{a} {b}" for a, b in zip(_texts(rows, "context"), _texts(rows, "question"), strict=True)]
+
+
+def _choices(rows: pa.Table) -> list[str]:
+    return [choice for choices in rows["choices"].to_pylist() for choice in choices]
 
 
 def _bag_span(train: pa.Table, test: pa.Table, labels: Sequence[str]) -> pa.Table:  # noqa: ARG001  one shape for all
@@ -141,6 +171,14 @@ def _labelled(rows: pa.Table, answers: list[str], labels: Sequence[str]) -> pa.T
     return _table("classification", rows, label=answers, probabilities=certain)
 
 
+def _chosen(rows: pa.Table, answers: list[str], labels: Sequence[str]) -> pa.Table:
+    certain = [[float(name == answer) for name in labels] for answer in answers]
+    texts = [
+        choices[labels.index(answer)] for choices, answer in zip(rows["choices"].to_pylist(), answers, strict=True)
+    ]
+    return _table("choice", rows, label=answers, text=texts, probabilities=certain)
+
+
 def _tagged(rows: pa.Table, tags: list[list[str]]) -> pa.Table:
     return _table("tagging", rows, tags=tags)
 
@@ -154,4 +192,5 @@ BASELINES: Final[dict[HeadKind, dict[str, Callable[[pa.Table, pa.Table, Sequence
     "classification": {"majority": _majority_label, "bag-of-words": _bag_label},
     "span": {"majority": _majority_span, "bag-of-words": _bag_span},
     "tagging": {"majority": _majority_tag, "memory": _memory_tag, "bag-of-words": _bag_tag},
+    "choice": {"majority": _majority_choice, "bag-of-words": _bag_choice},
 }

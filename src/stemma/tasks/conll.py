@@ -5,13 +5,14 @@ scorers want IOB2, where every chunk begins with `B-`. A file is taken as IOB1 w
 official training file has two strays); any other is left as it is, so that validation sees its mistakes.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from stemma.config import TaskFiles
 from stemma.data.lines import read_lines
 from stemma.errors import InputError, SettingsError
+from stemma.tasks.records import Columns
 
 __all__ = ["illegal_tag", "read_conll", "to_iob2"]
 
@@ -52,9 +53,7 @@ def _is_iob1(sentences: Iterable[Sequence[str]]) -> bool:
     return openings["I"] > openings["B"]
 
 
-def _sentences(
-    path: Path, name: str, columns: Mapping[str, str | int]
-) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
+def _sentences(path: Path, name: str, columns: Columns) -> Iterator[tuple[tuple[str, ...], tuple[str, ...]]]:
     token_column, tag_column = _column(columns, "tokens", 0), _column(columns, "tags", -1)
     width: int | None = None
     sentence: list[tuple[str, str]] = []
@@ -78,7 +77,7 @@ def _unzip(sentence: Sequence[tuple[str, str]]) -> tuple[tuple[str, ...], tuple[
     return tuple(token for token, _ in sentence), tuple(tag for _, tag in sentence)
 
 
-def _column(columns: Mapping[str, str | int], ours: str, default: int) -> int:
+def _column(columns: Columns, ours: str, default: int) -> int:
     column = columns.get(ours, default)
     if not isinstance(column, int):
         raise SettingsError(f"columns.{ours}: {column!r} is a name, but CoNLL's columns have numbers only")

@@ -2,10 +2,11 @@
 
 Texts go through the tokenizer in blocks, each distinct word or context once; the rest is whole-array work. Classification
 cuts the longer text first; a tagged sentence is cut at its end; a context that is too long becomes windows that overlap.
+Every choice of a row is an input: `[CLS] context [SEP] question choice [SEP]`, cut as a pair of texts is.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -17,6 +18,7 @@ import tokenizers
 from stemma.config import Task
 from stemma.data.batches import Ragged, slice_indices
 from stemma.errors import InputError
+from stemma.protocols import HeadKind
 
 __all__ = ["Contexts", "Features", "answer_columns", "encode_rows", "label_codes", "tag_targets"]
 
@@ -24,6 +26,12 @@ Ints = npt.NDArray[np.int64]
 _BLOCK: Final = 1000  # texts that go through the tokenizer at once
 _OUTSIDE: Final = -100  # what no loss is computed for
 _FAR: Final = 1 << 32  # more characters than a context has
+_NEEDED: Final[dict[HeadKind, list[str]]] = {
+    "classification": ["text"],
+    "span": ["context", "question"],
+    "tagging": ["tokens"],
+    "choice": ["context", "choices"],
+}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,16 +57,20 @@ class Features:
     num_rows: int
     words: Ragged | None = None  # tagging: which of all words a token begins, -1 for none
     contexts: Contexts | None = None  # span
+    together: int = 1  # how many inputs in a row are learned from together: the choices of a row
 
 
 def encode_rows(rows: pa.Table, task: Task, tokenizer: tokenizers.Tokenizer, max_length: int) -> Features:
     """The inputs of a task's rows, at most `max_length` tokens each; labels are not looked at."""
-    needed = {"classification": ["text"], "span": ["context", "question"], "tagging": ["tokens"]}[task.kind]
+    needed = _NEEDED[task.kind]
     for column in needed:
         if column not in rows.column_names:
             raise InputError(f"column {column!r} is missing: a {task.kind} task needs {', '.join(['id', *needed])}")
     if task.kind == "classification":
-        return _encode_texts(rows, tokenizer, max_length)
+        texts, pairs = rows["text"].to_pylist(), _optional(rows, "text_pair")
+        return _encode_texts(list(zip(texts, pairs, strict=True)), tokenizer, max_length)
+    if task.kind == "choice":
+        return _encode_choices(rows, tokenizer, max_length, len(task.labels))
     if task.kind == "tagging":
         return _encode_words(rows, tokenizer, max_length)
     return _encode_windows(rows, tokenizer, max_length, task.stride)
@@ -108,12 +120,28 @@ def _codes(values: pa.ChunkedArray, names: Sequence[str], ids: pa.ChunkedArray, 
     return np.asarray(codes.to_numpy(), dtype=np.int64)
 
 
-def _encode_texts(rows: pa.Table, tokenizer: tokenizers.Tokenizer, max_length: int) -> Features:
+def _encode_choices(rows: pa.Table, tokenizer: tokenizers.Tokenizer, max_length: int, num_choices: int) -> Features:
+    inputs: list[tuple[str, str | None]] = []
+    asked = zip(rows["id"], rows["context"].to_pylist(), _optional(rows, "question"), rows["choices"], strict=True)
+    for id_, context, question, choices in asked:
+        if len(choices) != num_choices:
+            raise InputError(f"row {id_.as_py()!r}: {len(choices)} choices, expected {num_choices}")
+        begin = "" if question is None else f"{question} "
+        inputs += [(context, begin + choice) for choice in choices.as_py()]
+    features = _encode_texts(inputs, tokenizer, max_length)
+    owners = np.repeat(np.arange(len(rows)), num_choices)
+    return replace(features, rows=owners, num_rows=len(rows), together=num_choices)
+
+
+def _optional(rows: pa.Table, column: str) -> list[str | None]:
+    values: list[str | None] = rows[column].to_pylist() if column in rows.column_names else [None] * len(rows)
+    return values
+
+
+def _encode_texts(texts: list[tuple[str, str | None]], tokenizer: tokenizers.Tokenizer, max_length: int) -> Features:
     cutting = _copy(tokenizer)
     cutting.enable_truncation(max_length, strategy="longest_first")
-    texts = rows["text"].to_pylist()
-    pairs = rows["text_pair"].to_pylist() if "text_pair" in rows.column_names else [None] * len(texts)
-    inputs = [text if pair is None else (text, pair) for text, pair in zip(texts, pairs, strict=True)]
+    inputs = [text if pair is None else (text, pair) for text, pair in texts]
     ids, types = [], []
     for block in _blocks(inputs):
         encodings = cutting.encode_batch_fast(block)

@@ -1,11 +1,12 @@
 """What a task's head is trained for, and how its logits become answers (Devlin et al. 2019, section 4).
 
 Classification: `[CLS]` and a matrix. Span: a start and an end vector; the best span has its end not before its start, at
-most so many tokens, and lies in the context of one window. Tagging: a matrix at the first piece of each word.
+most so many tokens, and lies in the context of one window. Tagging: a matrix at the first piece of each word. Choice: `[CLS]`
+and a vector, whose products with all choices of a row are compared by softmax.
 Left out on purpose: questions without an answer; the best span is always given.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -31,7 +32,7 @@ _NO_SPAN: Final = float(np.finfo(np.float32).min)  # the score of a context with
 
 def make_targets(rows: pa.Table, features: Features, task: Task) -> "Targets":
     """What the logits of each input should say."""
-    if task.kind == "classification":
+    if task.kind in ("classification", "choice"):
         return Targets(label_codes(rows, task.labels))
     if task.kind == "span":
         return Targets(answer_columns(rows, features))
@@ -40,7 +41,7 @@ def make_targets(rows: pa.Table, features: Features, task: Task) -> "Targets":
 
 @dataclass(frozen=True)
 class Targets:
-    """One target an input: a label, two columns, or a label a token."""
+    """One target an input: a label, two columns, or a label a token; of inputs that go together, one for all."""
 
     values: Ints | Ragged
 
@@ -64,9 +65,11 @@ def input_tensors(features: Features, inputs: Ints) -> dict[str, Tensor]:
 
 
 def head_loss(kind: HeadKind, logits: Tensor, targets: Tensor) -> Tensor:
-    """Cross-entropy: of the label, of start and end (their mean), or of the tags where words begin."""
+    """Cross-entropy: of the label, of start and end (their mean), of the tags where words begin, or of the right choice."""
     if kind == "classification":
         return cross_entropy(logits, targets)
+    if kind == "choice":
+        return cross_entropy(logits.view(len(targets), -1), targets)  # (rows, choices)
     if kind == "span":
         start, end = logits.unbind(-1)  # (batch, length) each
         return (cross_entropy(start, targets[:, 0]) + cross_entropy(end, targets[:, 1])) / 2
@@ -88,6 +91,8 @@ def make_answers(rows: pa.Table, features: Features, task: Task) -> Answers:
     """An empty set of answers to rows."""
     if task.kind == "classification":
         return _LabelAnswers(features, task)
+    if task.kind == "choice":
+        return _ChoiceAnswers(rows, features, task)
     return _SpanAnswers(rows, features, task) if task.kind == "span" else _TagAnswers(rows, features, task)
 
 
@@ -124,12 +129,32 @@ class _LabelAnswers:
         self._probabilities[inputs] = torch.softmax(logits.float(), dim=-1).numpy()
 
     def columns(self) -> dict[str, pa.Array]:
-        best = self._probabilities.argmax(axis=1)
-        offsets = np.arange(len(best) + 1, dtype=np.int32) * len(self._labels)
-        return {
-            "label": pa.array(self._labels, pa.string()).take(pa.array(best)),
-            "probabilities": pa.ListArray.from_arrays(offsets, self._probabilities.ravel()),
-        }
+        return _label_columns(self._labels, self._probabilities)
+
+
+class _ChoiceAnswers:
+    def __init__(self, rows: pa.Table, features: Features, task: Task) -> None:
+        self._labels, self._texts = task.labels, rows["choices"]
+        self._scores = np.zeros(len(features.rows), np.float32)  # of every choice of every row
+
+    def add(self, inputs: Ints, logits: Tensor) -> None:
+        self._scores[inputs] = logits.float()[:, 0].numpy()
+
+    def columns(self) -> dict[str, pa.Array]:
+        scores = torch.from_numpy(self._scores.reshape(-1, len(self._labels)))
+        probabilities = torch.softmax(scores, dim=-1).numpy()
+        best = probabilities.argmax(axis=1).tolist()
+        texts = [choices[at].as_py() for choices, at in zip(self._texts, best, strict=True)]
+        return {**_label_columns(self._labels, probabilities), "text": pa.array(texts, pa.string())}
+
+
+def _label_columns(labels: Sequence[str], probabilities: npt.NDArray[np.float32]) -> dict[str, pa.Array]:
+    best = probabilities.argmax(axis=1)
+    offsets = np.arange(len(best) + 1, dtype=np.int32) * len(labels)
+    return {
+        "label": pa.array(labels, pa.string()).take(pa.array(best)),
+        "probabilities": pa.ListArray.from_arrays(offsets, probabilities.ravel()),
+    }
 
 
 class _SpanAnswers:

@@ -91,7 +91,7 @@ def _repeat_columns(task: Task, repeats: TaskRepeats, start: int, count: int) ->
 
 def _labels(kind: HeadKind, table: pa.Table) -> list[str]:
     match kind:
-        case "classification":
+        case "classification" | "choice":
             column = table["label"]
         case "tagging":
             column = pc.list_flatten(table["tags"])

@@ -25,12 +25,12 @@ __all__ = ["check_splits", "complete_rows", "read_split"]
 Row = dict[str, Any]
 
 KINDS: Final[Mapping[str, frozenset[HeadKind]]] = {
-    "tsv": frozenset({"classification"}),
-    "csv": frozenset({"classification"}),
+    "tsv": frozenset({"classification", "choice"}),
+    "csv": frozenset({"classification", "choice"}),
     "squad": frozenset({"span"}),
     "conll": frozenset({"tagging"}),
-    "jsonl": frozenset({"classification", "span", "tagging"}),
-    "parquet": frozenset({"classification", "span", "tagging"}),
+    "jsonl": frozenset({"classification", "span", "tagging", "choice"}),
+    "parquet": frozenset({"classification", "span", "tagging", "choice"}),
 }
 
 
@@ -84,7 +84,7 @@ def _owner(key: str, sharing: list[Split], splits: Splits) -> Split:
 def _read(file: InputFile, source: TaskFiles, kind: HeadKind) -> Iterator[Row]:
     match source.format:
         case "tsv" | "csv":
-            return read_delimited(file.path, file.name, source)
+            return read_delimited(file.path, file.name, source, kind)
         case "squad":
             return read_squad(file.path, file.name)
         case "conll":

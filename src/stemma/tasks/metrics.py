@@ -31,6 +31,7 @@ METRICS: Final[dict[HeadKind, tuple[str, ...]]] = {
     "classification": ("accuracy", "matthews", "f1"),
     "span": ("em", "f1"),
     "tagging": ("entity_f1", "precision", "recall"),
+    "choice": ("accuracy",),
 }
 _PUNCTUATION: Final = str.maketrans("", "", string.punctuation)
 _ARTICLES: Final = re.compile(r"\b(a|an|the)\b")
@@ -55,10 +56,10 @@ def per_example(kind: HeadKind, rows: pa.Table, predictions: pa.Table, labels: S
     """Each example's part of the sums that the metrics of this kind are made of, in the order of `rows`.
 
     An entry named after a metric is that metric of each example; `true`, `predicted` and `gold` are counts (of right
-    answers, of answers given, of answers wanted), for classification one column a label.
+    answers, of answers given, of answers wanted), for classification and choice one column a label.
     """
     matched = _match(rows, predictions)
-    if kind == "classification":
+    if kind in ("classification", "choice"):
         return _labels_statistics(rows, matched, labels)
     return _span_statistics(rows, matched) if kind == "span" else _tags_statistics(rows, matched, labels)
 

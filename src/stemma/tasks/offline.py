@@ -1,4 +1,4 @@
-"""The offline task suite: three kinds of task that the project makes from a corpus, labels following from how they were made.
+"""The offline task suite: four kinds of task that the project makes from a corpus, labels following from how they were made.
 
 They are named for what they are and are not GLUE, SQuAD or CoNLL. Rows of a split come from documents of that split alone.
 Which passages are taken, and every draw, is a function of seed, recipe, document and position: no order of documents
@@ -116,22 +116,29 @@ def _drop_repeats(picks: dict[Split, list[_Pick]]) -> dict[Split, list[_Pick]]:
 
 
 def _rows(recipe: Recipe, chosen: list[_Pick], pool: list[_Pick]) -> list[dict[str, Any]]:
-    """The rows of the chosen passages; the other passage that some recipes need is of another document of the split."""
+    """The rows of the chosen passages; the others that some recipes need are of other documents of the split."""
     rows = []
     for pick in chosen:
         rng = np.random.default_rng(pick.priority)
-        other = _other(pick, pool, rng)
-        if other is None:
+        others = _others(pick, pool, rng, recipe.others)
+        if len(others) < recipe.others:
             continue
-        made = recipe.make(pick.passage, other.passage, rng)
+        made = recipe.make(pick.passage, [other.passage for other in others], rng)
         name = f"{pick.document[:12]}-{pick.number}"
         rows += [{"id": f"{name}-{at}", "document": pick.document, **row} for at, row in enumerate(made)]
     return rows
 
 
-def _other(pick: _Pick, pool: list[_Pick], rng: np.random.Generator) -> _Pick | None:
+def _others(pick: _Pick, pool: list[_Pick], rng: np.random.Generator, count: int) -> list[_Pick]:
+    """So many passages of other documents, no two of one, as far as there are such."""
     start = int(rng.integers(len(pool)))
-    return next((other for other in (*pool[start:], *pool[:start]) if other.document != pick.document), None)
+    found = {pick.document: pick}
+    for place in range(len(pool)):
+        if len(found) > count:
+            break
+        other = pool[(start + place) % len(pool)]
+        found.setdefault(other.document, other)
+    return list(found.values())[1:]
 
 
 def _report(recipe: str, split: str, made: int, wanted: int) -> None:

@@ -31,6 +31,13 @@ class Passage:
 
     words: tuple[str, ...]
     names: tuple[bool, ...] | None
+    lengths: tuple[int, ...]  # words of each sentence
+
+    @property
+    def sentences(self) -> list[str]:
+        """The sentences as texts, with spaces between the words."""
+        ends = itertools.accumulate(self.lengths)
+        return [" ".join(self.words[end - length : end]) for end, length in zip(ends, self.lengths, strict=True)]
 
 
 def find_passages(text: str, length: int = 1) -> Iterator[tuple[int, Passage]]:
@@ -50,6 +57,7 @@ def _join(run: Sequence[Sequence[str]], names: Sequence[tuple[bool, ...] | None]
     return Passage(
         words=tuple(word.lower() for words in run for word in words),
         names=tuple(itertools.chain(*known)) if len(known) == len(names) else None,
+        lengths=tuple(len(words) for words in run),
     )
 
 

@@ -19,22 +19,24 @@ _WINDOW: Final = 5  # words that a scrambled sentence has in another order
 _LONG: Final = 4  # letters
 _MIN_LONG_WORDS: Final = 4
 _ODD_SHARE: Final = 0.2  # of the long words
+_CHOICES: Final = ("first", "second", "third", "fourth")
 _QUESTION: Final = "which words are out of order ?"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Recipe:
-    """A kind of task, its labels, and how rows are made: `make` gets a passage, one of another document, and draws."""
+    """A kind of task, its labels, and how rows are made: `make` gets a passage, some of other documents, and draws."""
 
     kind: HeadKind
     labels: tuple[str, ...]
     sentences: int  # of a passage
     rows_per_passage: int
     is_usable: Callable[[Passage], bool]
-    make: Callable[[Passage, Passage, np.random.Generator], list[Row]]
+    make: Callable[[Passage, Sequence[Passage], np.random.Generator], list[Row]]
+    others: int = 1  # how many passages of other documents, no two of them of one
 
 
-def _make_word_order(passage: Passage, _: Passage, rng: np.random.Generator) -> list[Row]:
+def _make_word_order(passage: Passage, _: Sequence[Passage], rng: np.random.Generator) -> list[Row]:
     """Is this English word order? Every sentence comes twice, once with a few neighbouring words shuffled.
 
     The two have the same words and different labels, so that no bag of words tells them apart. Asks for a sense of which
@@ -48,7 +50,7 @@ def _make_word_order(passage: Passage, _: Passage, rng: np.random.Generator) -> 
     return [rows[at] for at in rng.permutation(2)]
 
 
-def _make_out_of_order(passage: Passage, _: Passage, rng: np.random.Generator) -> list[Row]:
+def _make_out_of_order(passage: Passage, _: Sequence[Passage], rng: np.random.Generator) -> list[Row]:
     """Which words are out of order? A few neighbouring words of one of two sentences are shuffled; they are the answer.
 
     The words are all the writer's own, so that only their order tells; the question is always the same.
@@ -59,14 +61,14 @@ def _make_out_of_order(passage: Passage, _: Passage, rng: np.random.Generator) -
     return [{"context": " ".join(words), "question": _QUESTION, "answers": [answer]}]
 
 
-def _make_odd_words(passage: Passage, other: Passage, rng: np.random.Generator) -> list[Row]:
+def _make_odd_words(passage: Passage, others: Sequence[Passage], rng: np.random.Generator) -> list[Row]:
     """Which words do not belong here? A few long words have given way to long words of another document.
 
     Asks whether each word fits its company: the odd ones are as ordinary as the rest.
     """
     words = list(passage.words)
     places = [at for at, word in enumerate(words) if _is_long(word)]
-    strange = sorted({word for word in other.words if _is_long(word)} - set(words))
+    strange = sorted({word for word in others[0].words if _is_long(word)} - set(words))
     number = min(max(1, round(_ODD_SHARE * len(places))), len(strange))
     replaced = sorted(rng.choice(places, size=number, replace=False).tolist())
     for at, word in zip(replaced, rng.permutation(strange)[:number].tolist(), strict=True):
@@ -75,13 +77,28 @@ def _make_odd_words(passage: Passage, other: Passage, rng: np.random.Generator) 
     return [{"tokens": words, "tags": _bio(odd, "ODD")}]
 
 
-def _make_names(passage: Passage, _: Passage, rng: np.random.Generator) -> list[Row]:  # noqa: ARG001  one shape for all
+def _make_names(passage: Passage, _: Sequence[Passage], rng: np.random.Generator) -> list[Row]:  # noqa: ARG001  one shape for all
     """Which words does English write with a capital? A run of them is a name; the text shows none.
 
     The labels are the writer's own capitals. Asks for what kind of word each is, also of words not seen in tuning.
     """
     assert passage.names is not None
     return [{"tokens": list(passage.words), "tags": _bio(passage.names, "NAME")}]
+
+
+def _make_next_sentence(passage: Passage, others: Sequence[Passage], rng: np.random.Generator) -> list[Row]:
+    """Which of four sentences comes next? The other three are of other documents.
+
+    A story stays with its people, town and topic, and so the next sentence is the one that does.
+    """
+    context, right = passage.sentences
+    last, first = ([other.sentences[at] for other in others] for at in (-1, 0))
+    wrong = [text for text in dict.fromkeys([*last, *first]) if text != right][: len(_CHOICES) - 1]
+    if len(wrong) < len(_CHOICES) - 1:
+        return []
+    order = rng.permutation(len(_CHOICES)).tolist()
+    choices = [[right, *wrong][at] for at in order]
+    return [{"context": context, "question": None, "choices": choices, "label": _CHOICES[order.index(0)]}]
 
 
 def _bio(marked: Sequence[bool], label: str) -> list[str]:
@@ -127,6 +144,10 @@ def _has_long_words(passage: Passage) -> bool:
     return sum(_is_long(word) for word in passage.words) >= _MIN_LONG_WORDS
 
 
+def _is_any(_: Passage) -> bool:
+    return True
+
+
 def _has_names(passage: Passage) -> bool:
     return passage.names is not None and any(passage.names)
 
@@ -158,5 +179,14 @@ RECIPES: Final[dict[str, Recipe]] = {
         rows_per_passage=1,
         is_usable=_has_long_words,
         make=_make_odd_words,
+    ),
+    "next-sentence": Recipe(
+        kind="choice",
+        labels=_CHOICES,
+        sentences=2,
+        rows_per_passage=1,
+        is_usable=_is_any,
+        make=_make_next_sentence,
+        others=len(_CHOICES) - 1,
     ),
 }

@@ -39,7 +39,7 @@ class Predictor:
 
     @property
     def kind(self) -> HeadKind:
-        """What is asked: classification, span or tagging."""
+        """What is asked: classification, span, tagging or choice."""
         return self.task.kind
 
     @property

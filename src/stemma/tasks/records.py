@@ -10,20 +10,25 @@ import pyarrow.parquet as pq
 from stemma.data.lines import check_text, read_json_lines
 from stemma.errors import InputError, SettingsError
 from stemma.protocols import HeadKind
+from stemma.tasks.base import ROW_SCHEMAS
 from stemma.tasks.squad import check_answers
 
-__all__ = ["convert_record", "read_jsonl", "read_parquet"]
+__all__ = ["OPTIONAL", "REQUIRED", "Columns", "check_columns", "convert_record", "read_jsonl", "read_parquet"]
+
+Columns = Mapping[str, str | int | list[str | int]]
 
 # What a row of a kind must have, and may have, beside its id and document.
 REQUIRED: Final[dict[HeadKind, tuple[str, ...]]] = {
     "classification": ("text", "label"),
     "span": ("context", "question", "answers"),
     "tagging": ("tokens", "tags"),
+    "choice": ("context", "choices", "label"),
 }
 OPTIONAL: Final[dict[HeadKind, tuple[str, ...]]] = {
     "classification": ("id", "document", "text_pair"),
     "span": ("id", "document"),
     "tagging": ("id", "document"),
+    "choice": ("id", "document", "question"),
 }
 _BATCH = 1000
 
@@ -53,21 +58,38 @@ def convert_record(
     record: Mapping[str, Any],
     where: str,
     kind: HeadKind,
-    columns: Mapping[str, str | int],
+    columns: Columns,
     label_names: Mapping[str, str],
 ) -> dict[str, Any]:
     """A row of `kind` from a record whose keys the settings' `columns` translate."""
-    unknown = set(columns) - set(REQUIRED[kind]) - set(OPTIONAL[kind])
-    if unknown:
-        raise SettingsError(f"columns: no {min(unknown)!r} among {', '.join((*REQUIRED[kind], *OPTIONAL[kind]))}")
-    row = {}
+    check_columns(kind, columns)
+    row: dict[str, Any] = {}
     for ours in (*REQUIRED[kind], *OPTIONAL[kind]):
         theirs = columns.get(ours, ours)
-        if theirs in record:
-            row[ours] = _convert(ours, record[str(theirs)], f"{where}: {theirs!r}", label_names)
-        elif ours in columns or ours in REQUIRED[kind]:
-            raise InputError(f"{where}: no {theirs!r} for {ours!r}; there are {', '.join(map(repr, sorted(record)))}")
+        if isinstance(theirs, list):
+            row[ours] = [check_text(_value(record, name, ours, where), f"{where}: {name!r}") for name in theirs]
+        elif theirs in record or ours in columns or ours in REQUIRED[kind]:
+            value = _value(record, theirs, ours, where)
+            absent = value is None and ROW_SCHEMAS[kind].field(ours).nullable
+            row[ours] = None if absent else _convert(ours, value, f"{where}: {theirs!r}", label_names)
     return row
+
+
+def check_columns(kind: HeadKind, columns: Columns) -> None:
+    """Refuse columns that rows of a kind do not have, and a list of them for what is no list."""
+    known = (*REQUIRED[kind], *OPTIONAL[kind])
+    unknown = set(columns) - set(known)
+    if unknown:
+        raise SettingsError(f"columns: no {min(unknown)!r} among {', '.join(known)}")
+    for ours, theirs in columns.items():
+        if isinstance(theirs, list) and ours != "choices":
+            raise SettingsError(f"columns: {ours!r} is one column, not {len(theirs)}")
+
+
+def _value(record: Mapping[str, Any], theirs: str | int, ours: str, where: str) -> object:
+    if theirs not in record:
+        raise InputError(f"{where}: no {theirs!r} for {ours!r}; there are {', '.join(map(repr, sorted(record)))}")
+    return record[str(theirs)]
 
 
 def _convert(ours: str, value: object, where: str, label_names: Mapping[str, str]) -> object:
@@ -76,12 +98,10 @@ def _convert(ours: str, value: object, where: str, label_names: Mapping[str, str
             return check_answers(value, where)
         case "label":
             return _label(value, where, label_names)
-        case "tokens":
-            return [check_text(token, where) for token in _list(value, where)]
+        case "tokens" | "choices":
+            return [check_text(text, where) for text in _list(value, where)]
         case "tags":
             return [_label(tag, where, label_names) for tag in _list(value, where)]
-        case "text_pair" if value is None:
-            return None
         case "id":
             return str(value) if isinstance(value, int) else check_text(value, where)
     return check_text(value, where)

@@ -59,10 +59,10 @@ def task_rules(task: Task, settings: Validation) -> tuple[Rule, ...]:
 def split_rules(task: Task, settings: Validation, corpora: Sequence[str]) -> tuple[Rule, ...]:
     """What a split must hold as a whole; `corpora` are those that must not hold much of it."""
     share = settings.max_label_share
+    balanced = most_rule("label_share", share, "one label has {label_share:.2%} of the rows, more than {max_value:.2%}")
     of_kind: dict[HeadKind, tuple[Rule, ...]] = {
-        "classification": (
-            most_rule("label_share", share, "one label has {label_share:.2%} of the rows, more than {max_value:.2%}"),
-        ),
+        "classification": (balanced,),
+        "choice": (balanced,),
         "span": (),
         "tagging": (least_rule("entity_tags", 1, "no entity is tagged"),),
     }
@@ -81,7 +81,7 @@ def split_rules(task: Task, settings: Validation, corpora: Sequence[str]) -> tup
 def split_figures(kind: HeadKind, labels: Mapping[str, int]) -> dict[str, float]:
     """The figures that `split_rules` look at, from how often each label (or tag) stands in the split."""
     match kind:
-        case "classification":
+        case "classification" | "choice":
             return {"label_share": max(labels.values(), default=0) / max(sum(labels.values()), 1)}
         case "tagging":
             return {"entity_tags": sum(count for tag, count in labels.items() if tag != "O")}
@@ -116,13 +116,19 @@ def content_key(kind: HeadKind, row: Mapping[str, Any]) -> str:
         "classification": ("text", "text_pair", "label"),
         "span": ("context", "question", "answers"),
         "tagging": ("tokens", "tags"),
+        "choice": ("context", "question", "choices", "label"),
     }
     return json.dumps([row[name] for name in names[kind]])
 
 
 def question_key(kind: HeadKind, row: Mapping[str, Any]) -> str:
     """What a row asks, without the answer: a training row with a test row's key gives the test away."""
-    names = {"classification": ("text", "text_pair"), "span": ("context", "question"), "tagging": ("tokens",)}
+    names = {
+        "classification": ("text", "text_pair"),
+        "span": ("context", "question"),
+        "tagging": ("tokens",),
+        "choice": ("context", "question", "choices"),
+    }
     return json.dumps([row[name] for name in names[kind]])
 
 
@@ -131,7 +137,12 @@ def evaluation_texts(kind: HeadKind, table: pa.Table) -> list[pa.ChunkedArray]:
     return list(_texts(kind, table).values())
 
 
-_MAIN_TEXT: dict[HeadKind, str] = {"classification": "text", "span": "context", "tagging": "tokens"}
+_MAIN_TEXT: dict[HeadKind, str] = {
+    "classification": "text",
+    "span": "context",
+    "tagging": "tokens",
+    "choice": "context",
+}
 
 
 def _texts(kind: HeadKind, table: pa.Table) -> dict[str, pa.ChunkedArray]:
@@ -140,6 +151,9 @@ def _texts(kind: HeadKind, table: pa.Table) -> dict[str, pa.ChunkedArray]:
             return {"text": table["text"], "text_pair": table["text_pair"]}
         case "span":
             return {"context": table["context"], "question": table["question"]}
+        case "choice":
+            choices = pc.binary_join(table["choices"], " ")
+            return {"context": table["context"], "question": table["question"], "choices": choices}
     return {"tokens": pc.binary_join(table["tokens"], " ")}
 
 
@@ -155,14 +169,17 @@ def _first_blank(texts: Mapping[str, pa.ChunkedArray]) -> pa.Array:
 def _kind_rules(task: Task) -> tuple[Rule, ...]:
     match task.kind:
         case "classification":
+            return _label_rules(task)
+        case "choice":
             return (
-                *present_rules("label"),
                 Rule(
-                    name="label",
-                    expectation="expect_column_values_to_be_in_set",
-                    kwargs={"column": "label", "value_set": list(task.labels)},
-                    reason="unknown label {label!r}",
+                    name="choices",
+                    expectation="expect_column_values_to_be_between",
+                    kwargs={"column": "num_choices", "min_value": len(task.labels), "max_value": len(task.labels)},
+                    reason="{num_choices} choices, expected {min_value}",
                 ),
+                _none("choice", "blank_choice", "choice {blank_choice} is empty"),
+                *_label_rules(task),
             )
         case "span":
             return (
@@ -187,6 +204,16 @@ def _kind_rules(task: Task) -> tuple[Rule, ...]:
     )
 
 
+def _label_rules(task: Task) -> tuple[Rule, ...]:
+    known = Rule(
+        name="label",
+        expectation="expect_column_values_to_be_in_set",
+        kwargs={"column": "label", "value_set": list(task.labels)},
+        reason="unknown label {label!r}",
+    )
+    return (*present_rules("label"), known)
+
+
 def _none(name: str, column: str, reason: str) -> Rule:
     return Rule(name=name, expectation="expect_column_values_to_be_null", kwargs={"column": column}, reason=reason)
 
@@ -200,11 +227,15 @@ def _kind_columns(kind: HeadKind, table: pa.Table, labels: set[str]) -> dict[str
             misplaced = [_misplaced_answer(*row) for row in zip(contexts, answers, strict=True)]
             num_answers = pc.list_value_length(table["answers"])
             return {"num_answers": num_answers, "misplaced_answer": pa.array(misplaced, pa.string())}
+        case "choice":
+            blank = [_blank_text(row) for row in table["choices"].to_pylist()]
+            num_choices = pc.list_value_length(table["choices"])
+            return {"num_choices": num_choices, "blank_choice": pa.array(blank, pa.string()), "label": table["label"]}
     tokens, tags = table["tokens"].to_pylist(), table["tags"].to_pylist()
     return {
         "num_tokens": pc.list_value_length(table["tokens"]),
         "num_tags": pc.list_value_length(table["tags"]),
-        "blank_token": pa.array([_blank_token(row) for row in tokens], pa.string()),
+        "blank_token": pa.array([_blank_text(row) for row in tokens], pa.string()),
         "unknown_tag": pa.array([next((tag for tag in row if tag not in labels), None) for row in tags], pa.string()),
         "illegal_tag": pa.array([_illegal_tag(row) for row in tags], pa.string()),
     }
@@ -220,8 +251,8 @@ def _misplaced_answer(context: str, answers: Sequence[Mapping[str, Any]]) -> str
     return None
 
 
-def _blank_token(tokens: Sequence[str | None]) -> str | None:
-    return next((str(position) for position, token in enumerate(tokens) if not token or not token.strip()), None)
+def _blank_text(texts: Sequence[str | None]) -> str | None:
+    return next((str(position) for position, text in enumerate(texts) if not text or not text.strip()), None)
 
 
 def _illegal_tag(tags: Sequence[str | None]) -> str | None:

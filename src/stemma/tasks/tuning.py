@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import torch
 from torch import Tensor, nn
@@ -71,13 +72,16 @@ class Tuner:
 
     def tune(self, seed: int, *, scratch: Path, tracker: Tracker, progress: Progress) -> Tuned:
         """Train with one seed (head, order, dropout), going on from a checkpoint in `scratch` if there is one."""
-        shuffler = Shuffler(self._features.ids.lengths, self._settings.batch_size, seed)
+        together = self._features.together
+        longest = self._features.ids.lengths.reshape(-1, together).max(axis=1)
+        shuffler = Shuffler(longest, self._settings.batch_size, seed)
         steps = shuffler.steps_per_epoch
 
         def batch_at(step: int) -> Batch:
             place = shuffler.at(step)
-            tensors = {**input_tensors(self._features, place.examples), "targets": self._targets.take(place.examples)}
-            num_tokens = int(self._features.ids.lengths[place.examples].sum())
+            inputs = (place.examples[:, None] * together + np.arange(together)).ravel()
+            tensors = {**input_tensors(self._features, inputs), "targets": self._targets.take(place.examples)}
+            num_tokens = int(self._features.ids.lengths[inputs].sum())
             return Batch(name=f"seed {seed}, {place.name}", passes=[tensors], num_tokens=num_tokens)
 
         with deterministic(self._settings.threads):

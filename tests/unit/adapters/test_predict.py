@@ -52,8 +52,12 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
         ("first", [{"text": "a", "text_pair": "b c"}, {"text": "a", "text_pair": None}, {"text": ""}]),
         ("where", [{"context": "a bc d", "question": "bc"}, {"context": "j", "question": "a b"}]),
         ("letters", [{"tokens": ["a", "bc"]}, {"tokens": []}, {"tokens": ["j"]}]),
+        (
+            "pick",
+            [{"context": "a", "choices": ["b", "c", "d"]}, {"context": "a", "question": "b", "choices": [*"cde"]}],
+        ),
     ],
-    ids=["text", "pair", "span", "tags"],
+    ids=["text", "pair", "span", "tags", "choices"],
 )
 def test_every_line_gets_the_models_answer(
     models: dict[str, Path], tmp_path: Path, task: str, records: list[dict[str, Any]]
@@ -103,6 +107,8 @@ def test_standard_output(models: dict[str, Path], tmp_path: Path, capsys: pytest
         ("where", b'{"context": "a"}\n', r"in\.jsonl:1: no 'question'"),
         ("letters", b'{"tokens": "a b"}\n', r"in\.jsonl:1: 'tokens' must be a list of words"),
         ("letters", b'{"tokens": ["a", 1]}\n', r"in\.jsonl:1: 'tokens' must be a list of words"),
+        ("pick", b'{"context": "a", "choices": "b"}\n', r"in\.jsonl:1: 'choices' must be a list of texts"),
+        ("pick", b'{"context": "a"}\n', r"in\.jsonl:1: no 'choices'"),
         ("first", b'{"text": "\xff"}\n', r"in\.jsonl:1: not valid UTF-8"),
         ("first", b"", r"in\.jsonl: the file is empty"),
         ("first", b"\n\n", r"in\.jsonl: no rows"),
@@ -159,7 +165,7 @@ def test_a_predictor_sees_positions_and_no_answers(kind: HeadKind) -> None:
         blank = {field.name: pa.nulls(len(rows), field.type) for field in schema}
         return pa.table({**blank, "id": rows["id"]}, schema=schema)
 
-    value: Callable[[str], object] = lambda name: ["a"] if name == "tokens" else "a"  # noqa: E731
+    value: Callable[[str], object] = lambda name: ["a"] if name in ("tokens", "choices") else "a"  # noqa: E731
     record = {name: value(name) for name in FIELDS[kind]} | {"id": "z", "label": "x", "tags": ["O"], "answers": []}
     answers = ask(predict, kind, [record, record], ["one", "two"])
     assert seen[0].column_names == ["id", "document", *FIELDS[kind]]

@@ -47,7 +47,7 @@ def write_splits(kind: str, count: int = 5) -> dict[str, list[str]]:
     return files
 
 
-@pytest.mark.parametrize("kind", ["classification", "span", "tagging"])
+@pytest.mark.parametrize("kind", ["classification", "span", "tagging", "choice"])
 def test_files_become_rows_of_the_kinds_schema(kind: str) -> None:
     out = run({"toy": toy_inputs.task(kind, write_splits(kind))})
     for split in SPLITS:

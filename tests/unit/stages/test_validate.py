@@ -17,7 +17,7 @@ from tests import toy_inputs
 
 pytestmark = pytest.mark.xdist_group("great-expectations")  # one process pays for the import
 
-KINDS = ("classification", "span", "tagging")
+KINDS = ("classification", "span", "tagging", "choice")
 
 
 def run(root: Path, params: Any, out: str = "out") -> dict[str, Any]:
@@ -54,7 +54,7 @@ def make_task(root: Path, kind: str, **splits: list[dict[str, Any]]) -> dict[str
 
 
 def test_good_inputs_pass_whole_and_every_rule_is_in_the_report(root: Path) -> None:
-    tasks = make_task(root, "classification") | make_task(root, "span") | make_task(root, "tagging")
+    tasks = {name: task for kind in KINDS for name, task in make_task(root, kind).items()}
     report = run(root, toy_inputs.params(tasks))
     assert sorted(report) == ["corpora/toy", *sorted(f"tasks/{kind}/{split}" for kind in KINDS for split in SPLITS)]
     for entry in report.values():
@@ -66,6 +66,7 @@ def test_good_inputs_pass_whole_and_every_rule_is_in_the_report(root: Path) -> N
     assert all(everywhere <= found for found in rules.values())
     assert {"label", "label share"} <= rules["tasks/classification/train"]
     assert {"answers", "span"} <= rules["tasks/span/train"]
+    assert {"choices", "choice", "label", "label share"} <= rules["tasks/choice/train"]
     assert {"tags", "label", "bio", "entity tags"} <= rules["tasks/tagging/train"]
     overlap = "overlap share with toy"
     assert all((overlap in found) == name.endswith(("/validation", "/test")) for name, found in rules.items())

@@ -12,7 +12,7 @@ from stemma.tasks.metrics import from_statistics, score
 
 LABELS = ["bad", "good"]
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
-GOLD = {"classification": "label", "span": "answers", "tagging": "tags"}
+GOLD = {"classification": "label", "span": "answers", "tagging": "tags", "choice": "label"}
 
 
 def texts(rows: Sequence[tuple[str, str | None, str]]) -> pa.Table:
@@ -61,7 +61,21 @@ SPANS = pa.Table.from_pylist(
     ],
     schema=ROW_SCHEMAS["span"],
 )
+CHOICES = pa.Table.from_pylist(
+    [
+        {"id": f"c{i}", "document": "", "context": context, "question": None, "choices": choices, "label": label}
+        for i, (context, choices, label) in enumerate(
+            [
+                ("the red boat", ["the cow", "a red boat"], "y"),
+                ("the blue cow", ["a blue cow", "the boat"], "x"),
+                ("the old boat", ["the cow", "the red boat"], "y"),
+            ]
+        )
+    ],
+    schema=ROW_SCHEMAS["choice"],
+)
 CASES = {
+    "choice": (CHOICES, CHOICES, ["x", "y"]),
     "classification": (reviews(60, 1), reviews(40, 2), LABELS),
     "span": (SPANS, SPANS.slice(0, 1), []),
     "tagging": (
@@ -83,6 +97,16 @@ def test_every_baseline_answers_every_row_without_seeing_the_answer(kind, name):
     assert predictions["id"].to_pylist() == test["id"].to_pylist()
     assert predictions.equals(BASELINES[kind][name](train, unanswered, labels))
     score(kind, test, predictions, labels)
+
+
+def test_of_choices_the_commonest_place_and_the_one_most_like_the_context_are_taken():
+    majority = BASELINES["choice"]["majority"](CHOICES, CHOICES, ["x", "y"])
+    assert majority["label"].to_pylist() == ["y", "y", "y"]
+    assert majority["text"].to_pylist() == ["a red boat", "the boat", "the red boat"]
+    bag = BASELINES["choice"]["bag-of-words"](CHOICES, CHOICES, ["x", "y"])
+    assert bag["label"].to_pylist() == ["y", "x", "y"]
+    chance = chance_statistics("choice", CHOICES, CHOICES, ["x", "y"], seed=1, guesses=2000)
+    assert from_statistics("accuracy", chance) == pytest.approx(0.5, abs=0.03)
 
 
 def test_majority_label():

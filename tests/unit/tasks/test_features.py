@@ -27,6 +27,7 @@ def make_task(kind: str, **changes: Any) -> Task:
         "classification": {"labels": ["no", "yes"], "metric": "accuracy"},
         "span": {"labels": [], "metric": "f1"},
         "tagging": {"labels": ["O", "B-X", "I-X"], "metric": "entity_f1"},
+        "choice": {"labels": ["a", "b", "c"], "metric": "accuracy"},
     }
     source = {"kind": "offline", "recipe": "r", "corpus": "c", "sources": ["s"], "examples": {"train": 1}}
     return Task(**{"kind": kind, "source": source, "max_length": 24, **fixed[kind], **changes})
@@ -185,13 +186,32 @@ def test_no_answer_is_the_cls_token():
     assert answer_columns(rows, features).tolist() == [[0, 0]]
 
 
-@pytest.mark.parametrize("kind", ["classification", "span", "tagging"])
+@pytest.mark.parametrize("kind", ["classification", "span", "tagging", "choice"])
 def test_no_rows_are_no_inputs(kind):
     features = encode_rows(make_rows(kind, []), make_task(kind), TOKENIZER, 24)
     assert len(features.ids) == len(features.rows) == features.num_rows == 0
 
 
-@pytest.mark.parametrize(("kind", "column"), [("classification", "text"), ("span", "context"), ("tagging", "tokens")])
+def test_every_choice_is_a_pair_with_the_context():
+    rows = make_rows(
+        "choice",
+        [
+            {"context": "a b", "question": "c", "choices": ["d", "e", "f g"], "label": "b"},
+            {"context": "a", "question": None, "choices": ["b", "", "c"], "label": "a"},
+        ],
+    )
+    features = encode_rows(rows, make_task("choice"), TOKENIZER, 24)
+    texts = [("a b", "c d"), ("a b", "c e"), ("a b", "c f g"), ("a", "b"), ("a", ""), ("a", "c")]
+    assert inputs(features) == [TOKENIZER.encode(*pair).ids for pair in texts]
+    assert features.types.values.tolist() == [type_ for pair in texts for type_ in TOKENIZER.encode(*pair).type_ids]
+    assert (features.rows.tolist(), features.num_rows, features.together) == ([0, 0, 0, 1, 1, 1], 2, 3)
+    assert label_codes(rows, ["a", "b", "c"]).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("kind", "column"),
+    [("classification", "text"), ("span", "context"), ("tagging", "tokens"), ("choice", "context")],
+)
 def test_a_missing_column_is_named(kind, column):
     with pytest.raises(InputError, match=f"column '{column}' is missing"):
         encode_rows(pa.table({"id": ["x"]}), make_task(kind), TOKENIZER, 24)

@@ -115,6 +115,24 @@ def test_labels_and_probabilities():
     np.testing.assert_allclose(columns["probabilities"].to_pylist(), [[0.25, 0.75], [0.5, 0.5]], rtol=1e-6)
 
 
+def test_choices_of_a_row_are_compared_whatever_the_order_of_inputs():
+    task = make_task("choice")
+    rows = make_rows(
+        "choice",
+        [{"context": "a", "choices": ["b", "c", "d"], "label": "a"}, {"context": "e", "choices": ["f", "g", "h"]}],
+    )
+    features = encode_rows(rows, task, TOKENIZER, 24)
+    answers = make_answers(rows, features, task)
+    scores = torch.tensor([0.0, 0.0, np.log(2.0), 5.0, 5.0, 5.0])
+    order = np.array([5, 2, 0, 3, 4, 1])
+    for inputs in (order[:4], order[4:]):
+        answers.add(inputs, scores[inputs, None])
+    columns = answers.columns()
+    assert columns["label"].to_pylist() == ["c", "a"], "the first of equals"
+    assert columns["text"].to_pylist() == ["d", "f"]
+    np.testing.assert_allclose(columns["probabilities"].to_pylist(), [[0.25, 0.25, 0.5], [1 / 3] * 3], rtol=1e-6)
+
+
 def loss_of(task: Task, rows: list[dict[str, Any]], logits: torch.Tensor) -> float:
     table = make_rows(task.kind, rows)
     features = encode_rows(table, task, TOKENIZER, task.max_length)
@@ -136,6 +154,12 @@ def test_losses_by_hand():
     assert loss_of(make_task("tagging"), [{"tokens": ["ab", "c"], "tags": ["B-X", "O"]}], tag_logits) == pytest.approx(
         np.log(3)
     )
+
+
+def test_the_loss_of_a_choice_is_that_among_the_choices_of_its_row():
+    logits = torch.tensor([[0.0], [0.0], [0.0], [np.log(6.0)], [0.0], [0.0]])
+    targets = torch.tensor([1, 0])
+    assert float(head_loss("choice", logits, targets)) == pytest.approx((np.log(3) + np.log(8 / 6)) / 2)
 
 
 def test_a_batch_without_words_has_no_loss():

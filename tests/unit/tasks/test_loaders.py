@@ -1,6 +1,7 @@
 """A task's rows from its original files: what is read, what is divided, what is chosen."""
 
 import bz2
+import csv
 import gzip
 import json
 import lzma
@@ -272,6 +273,55 @@ def test_a_truncated_archive_is_named() -> None:
 def test_a_format_that_cannot_hold_the_kind_is_refused() -> None:
     with pytest.raises(SettingsError, match="format 'squad' does not hold tagging tasks"):
         load("{}", "tagging", "squad")
+
+
+SWAG = 'id,sent1,sent2,ending0,ending1,ending2,label\n7,Ann sits down.,Then she,stands up.,flies.,"sings, loud.",2\n'
+COLUMNS = {"context": "sent1", "question": "sent2", "choices": ["ending0", "ending1", "ending2"]}
+
+
+@pytest.mark.parametrize("layout", ["csv", "tsv", "jsonl", "parquet"])
+def test_choices_are_read_from_a_column_each(layout: str) -> None:
+    """As SWAG has them."""
+    names, values = (next(csv.reader([line])) for line in SWAG.splitlines())
+    record: dict[str, Any] = {**dict(zip(names, values, strict=True)), "label": 2}
+    if layout == "parquet":
+        pq.write_table(pa.Table.from_pylist([record]), "file.parquet")
+    data = {
+        "csv": SWAG,
+        "tsv": "\t".join(names) + "\n" + "\t".join(values) + "\n",
+        "jsonl": json.dumps(record),
+        "parquet": Path("file.parquet"),
+    }
+    assert load(data[layout], "choice", layout, columns=COLUMNS) == [
+        {
+            "id": "7",
+            "document": "",
+            "context": "Ann sits down.",
+            "question": "Then she",
+            "choices": ["stands up.", "flies.", "sings, loud."],
+            "label": "2",
+        }
+    ]
+
+
+def test_choices_are_read_from_one_column_of_lists() -> None:
+    """As HellaSwag has them."""
+    record = {"ctx": "Ann sits", "question": None, "endings": ["up", "down", "in"], "label": "B"}
+    columns = {"context": "ctx", "choices": "endings"}
+    (row,) = load(json.dumps(record), "choice", "jsonl", columns=columns, label_names={"B": "1"})
+    assert (row["question"], row["choices"], row["label"]) == (None, ["up", "down", "in"], "1")
+
+
+def test_columns_that_can_not_be_are_refused() -> None:
+    missing = {**COLUMNS, "choices": ["ending0", "ending9"]}
+    with pytest.raises(InputError, match=r"^file.csv:1: no column 'ending9' for 'choices'"):
+        load(SWAG, "choice", "csv", columns=missing)
+    with pytest.raises(InputError, match=r"^file.jsonl:1: no 'ending9' for 'choices'"):
+        load('{"sent1": "a", "sent2": "b", "ending0": "c", "label": 0}', "choice", "jsonl", columns=missing)
+    with pytest.raises(SettingsError, match="columns: 'choices' must be a list of columns, one a choice"):
+        load(SWAG, "choice", "csv", columns={**COLUMNS, "choices": "ending0"})
+    with pytest.raises(SettingsError, match="columns: 'text' is one column, not 2"):
+        load("text\tlabel\na\tgood\n", "classification", "tsv", columns={"text": ["a", "b"]})
 
 
 def test_an_unknown_column_is_refused() -> None:

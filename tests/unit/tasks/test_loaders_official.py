@@ -56,6 +56,14 @@ def test_mrpc_with_quotes_in_its_text_has_its_published_rows() -> None:
     assert len(load("classification", "tsv", "glue/MRPC/dev.tsv.gz", columns=columns)) == 408
 
 
+def test_hellaswag_has_its_published_rows_with_four_choices_each() -> None:
+    columns: dict[str, Any] = {"id": "ind", "context": "ctx", "choices": "endings"}
+    found = load("choice", "jsonl", "hellaswag/hellaswag_val.jsonl.gz", columns=columns)
+    assert len(found) == 10_042
+    assert {len(row["choices"]) for row in found} == {4}
+    assert {row["label"] for row in found} == {"0", "1", "2", "3"}
+
+
 @pytest.mark.parametrize(
     ("split", "sentences", "tokens", "entities"),
     [("train", 14_041, 203_621, 23_499), ("testa", 3_250, 51_362, 5_942), ("testb", 3_453, 46_435, 5_648)],

@@ -55,9 +55,8 @@ def tasks(corpus: Path) -> dict[str, dict[str, pa.Table]]:
 
 
 def asked(kind: str, row: dict[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in {"classification": ["text"], "span": ["context"]}.get(kind, [])) or tuple(
-        row["tokens"]
-    )
+    columns = {"classification": ["text"], "span": ["context"], "choice": ["context"]}
+    return tuple(row[name] for name in columns.get(kind, [])) or tuple(row["tokens"])
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -104,7 +103,9 @@ def test_documents_of_other_sources_give_no_rows(name, tmp_path):
 
 
 def test_an_unknown_recipe_is_named(corpus):
-    with pytest.raises(SettingsError, match=r"no recipe 'rhyme'; there are names, odd-words, out-of-order, word-order"):
+    with pytest.raises(
+        SettingsError, match=r"no recipe 'rhyme'; there are names, next-sentence, odd-words, out-of-order, word-order"
+    ):
         make_task("rhyme", corpus, SOURCES, SHARES, EXAMPLES, seed=1)
 
 
@@ -161,6 +162,27 @@ def test_odd_words_are_of_another_document_and_the_rest_is_untouched(corpus, tas
                 for first, second in pairs(sentences[row["document"]])
                 if len(f"{first} {second}".split()) == len(kept)
             )
+
+
+def test_the_next_sentence_is_the_writers_own_and_the_others_are_of_other_documents(corpus, tasks):
+    sentences = corpus_sentences(corpus)
+    labels = RECIPES["next-sentence"].labels
+    places = []
+    for split in SPLITS:
+        of_split = {document: lines for document, lines in sentences.items() if split_of(document, SHARES) == split}
+        for row in tasks["next-sentence"][split].to_pylist():
+            right = labels.index(row["label"])
+            places.append(right)
+            assert (row["context"], row["choices"][right]) in pairs(sentences[row["document"]])
+            wrong = [choice for at, choice in enumerate(row["choices"]) if at != right]
+            assert len({*wrong, row["choices"][right]}) == len(labels)
+            owners = [
+                {document for document, lines in of_split.items() if choice in lines} - {row["document"]}
+                for choice in wrong
+            ]
+            assert all(owners)
+            assert len(set().union(*owners)) >= len(wrong)
+    assert all(20 < places.count(at) < 65 for at in range(4)), "164 rows, the right one in any place"
 
 
 def pairs(lines: list[str]) -> list[tuple[str, str]]:

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from stemma.adapters.questions import ANSWERS
 from stemma.errors import CorruptionError, InputError
 from stemma.families.bert.family import FAMILY as BERT
 from stemma.families.bert.network import load_encoder
@@ -17,7 +18,7 @@ from stemma.tasks.predictor import load_predictor
 from tests import toy_bert
 from tests.unit.tasks.test_features import make_rows, make_task
 
-KINDS = ["classification", "span", "tagging"]
+KINDS = ["classification", "span", "tagging", "choice"]
 
 
 def random_rows(kind: str, count: int) -> pa.Table:
@@ -29,6 +30,10 @@ def random_rows(kind: str, count: int) -> pa.Table:
             return {"text": text, "text_pair": toy_bert.sentence(rng, 3) if rng.random() < 0.5 else None, "label": "no"}
         if kind == "span":
             return {"context": text, "question": toy_bert.sentence(rng, 3), "answers": []}
+        if kind == "choice":
+            question = toy_bert.sentence(rng, 2) if rng.random() < 0.5 else None
+            choices = [toy_bert.sentence(rng, int(rng.integers(1, 12))) for _ in range(3)]
+            return {"context": text, "question": question, "choices": choices, "label": "a"}
         return {"tokens": text.split(), "tags": ["O"] * len(text.split())}
 
     return make_rows(kind, [row() for _ in range(count)])
@@ -82,9 +87,24 @@ def test_every_word_gets_a_tag(tuned):
     assert [len(tags) for tags in answers["tags"].to_pylist()] == [len(words) for words in rows["tokens"].to_pylist()]
 
 
-def test_the_answer_to_a_row_does_not_depend_on_its_company(tuned):
-    predictor = load_predictor(tuned / "classification")
-    rows = random_rows("classification", 60)
+def test_the_best_choice_is_told_with_its_text(tuned):
+    predictor, rows = load_predictor(tuned / "choice"), random_rows("choice", 150)
+    for row, answer in zip(rows.to_pylist(), predictor.predict(rows).to_pylist(), strict=True):
+        best = int(np.argmax(answer["probabilities"]))
+        assert (answer["label"], answer["text"]) == (predictor.labels[best], row["choices"][best])
+        assert sum(answer["probabilities"]) == pytest.approx(1)
+
+
+def test_a_row_with_too_few_choices_is_named(tuned):
+    rows = make_rows("choice", [{"context": "a", "choices": ["b", "c"], "label": "a"}])
+    with pytest.raises(InputError, match="row 'r0': 2 choices, expected 3"):
+        load_predictor(tuned / "choice").predict(rows)
+
+
+@pytest.mark.parametrize("kind", ["classification", "choice"])
+def test_the_answer_to_a_row_does_not_depend_on_its_company(tuned, kind):
+    predictor = load_predictor(tuned / kind)
+    rows = random_rows(kind, 60)
     together = predictor.predict(rows)["probabilities"].to_pylist()
     alone = [predictor.predict(rows.slice(number, 1))["probabilities"][0].as_py() for number in range(len(rows))]
     np.testing.assert_allclose(together, alone, atol=1e-6)
@@ -94,7 +114,7 @@ def test_the_answer_to_a_row_does_not_depend_on_its_company(tuned):
 def test_no_labels_are_needed_and_no_rows_are_no_answers(tuned, kind):
     predictor = load_predictor(tuned / kind)
     rows = random_rows(kind, 5).drop_columns(
-        [{"classification": "label", "span": "answers", "tagging": "tags"}[kind], "document"]
+        [ANSWERS[kind], "document"]  # type: ignore[index]
     )
     assert len(predictor.predict(rows)) == 5
     assert predictor.predict(rows.slice(0, 0)).schema == PREDICTION_SCHEMAS[kind]

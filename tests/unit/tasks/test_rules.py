@@ -65,7 +65,12 @@ def test_iob1_becomes_legal_and_iob2_stays() -> None:
 
 
 def test_a_row_asks_the_same_whatever_the_answer() -> None:
-    answers: dict[HeadKind, Row] = {"classification": {"label": "x"}, "span": {"answers": []}, "tagging": {"tags": []}}
+    answers: dict[HeadKind, Row] = {
+        "classification": {"label": "x"},
+        "span": {"answers": []},
+        "tagging": {"tags": []},
+        "choice": {"label": "x"},
+    }
     for kind, answer in answers.items():
         row = toy_inputs.row(kind, 1)
         other = {**row, **answer, "id": "other"}
@@ -86,4 +91,5 @@ def test_figures_of_an_empty_split_are_numbers() -> None:
     assert split_figures("classification", {}) == {"label_share": 0.0}
     assert split_figures("classification", {"a": 3, "b": 1}) == {"label_share": 0.75}
     assert split_figures("tagging", {"O": 3, "B-PER": 2}) == {"entity_tags": 2}
+    assert split_figures("choice", {"0": 3, "1": 1}) == {"label_share": 0.75}
     assert split_figures("span", {}) == {}

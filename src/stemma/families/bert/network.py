@@ -37,6 +37,7 @@ _HEADS: Final[dict[HeadKind, str]] = {
     "classification": "BertForSequenceClassification",
     "span": "BertForQuestionAnswering",
     "tagging": "BertForTokenClassification",
+    "choice": "BertForMultipleChoice",
 }
 
 
@@ -198,7 +199,7 @@ class _Logits(nn.Module):
     def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
         network: Any = self.network
         tensors = {"input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids}
-        if network.bert.pooler is not None:  # classification looks at [CLS] alone
+        if network.bert.pooler is not None:  # classification and choice look at [CLS] alone
             hidden = encode(network.bert, {**tensors, "columns": torch.zeros(len(input_ids), 1, dtype=torch.long)})
             logits = network.classifier(network.dropout(network.bert.pooler(hidden)))
         elif hasattr(network, "qa_outputs"):
