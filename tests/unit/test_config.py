@@ -70,11 +70,11 @@ REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
     "no seeds": (put("finetuning.seeds", []), "finetuning.seeds: List should have at least 1 item"),
     "a choice that is none": (put("cleaning.unicode", "ASCII"), "cleaning.unicode: Input should be 'NFC' or 'NFKC'"),
     "no such corpus": (put("tokenizers.word.corpus", "news"), "tokenizers.word.corpus: no 'news' among stories"),
-    "no such family": (put("variants.bert.family", "elmo"), "variants.bert.family: no 'elmo' among bert, "),
-    "a family of no one": (put("families.elmo", {}), "families.elmo: no such family; there are bert, "),
+    "no such family": (put("variants.bert.family", "xlnet"), "variants.bert.family: no 'xlnet' among bert, "),
+    "a family of no one": (put("families.xlnet", {}), "families.xlnet: no such family; there are bert, "),
     "no such variant": (
-        put("pairs.gpt-out-of-order", pair("gpt", "bert", "out-of-order")),
-        "pairs.gpt-out-of-order.variant: no 'gpt' among",
+        put("pairs.gpt-out-of-order", pair("xlnet", "bert", "out-of-order")),
+        "pairs.gpt-out-of-order.variant: no 'xlnet' among",
     ),
     "no such task": (put("pairs.bert-glue", pair("bert", "bert", "glue")), "pairs.bert-glue.task: no 'glue' among"),
     "a pair that can't be": (

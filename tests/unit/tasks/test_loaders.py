@@ -286,7 +286,7 @@ def test_choices_are_read_from_a_column_each(layout: str) -> None:
     record: dict[str, Any] = {**dict(zip(names, values, strict=True)), "label": 2}
     if layout == "parquet":
         pq.write_table(pa.Table.from_pylist([record]), "file.parquet")
-    data = {
+    data: dict[str, str | Path] = {
         "csv": SWAG,
         "tsv": "\t".join(names) + "\n" + "\t".join(values) + "\n",
         "jsonl": json.dumps(record),

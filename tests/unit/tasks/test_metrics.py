@@ -120,7 +120,7 @@ def test_an_empty_sentence_has_no_entities():
 def test_a_draw_scores_as_its_examples_do(kind):
     """Weights of a resample and the resample itself, with its repeated rows, give the same score."""
     rng = np.random.default_rng(1)
-    if kind == "classification":
+    if kind in ("classification", "choice"):
         labels = ["a", "b", "c"]
         rows, predictions = labelled(rng.choice(labels, 30).tolist(), rng.choice(labels, 30).tolist())
     elif kind == "span":

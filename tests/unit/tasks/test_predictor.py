@@ -113,9 +113,7 @@ def test_the_answer_to_a_row_does_not_depend_on_its_company(tuned, kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_labels_are_needed_and_no_rows_are_no_answers(tuned, kind):
     predictor = load_predictor(tuned / kind)
-    rows = random_rows(kind, 5).drop_columns(
-        [ANSWERS[kind], "document"]  # type: ignore[index]
-    )
+    rows = random_rows(kind, 5).drop_columns([ANSWERS[kind], "document"])
     assert len(predictor.predict(rows)) == 5
     assert predictor.predict(rows.slice(0, 0)).schema == PREDICTION_SCHEMAS[kind]
 
