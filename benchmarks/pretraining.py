@@ -49,6 +49,10 @@ SETTINGS: dict[str, Any] = {
     "random_token_share": 0.1,
     "masking": "dynamic",
     "whole_word": False,
+    "next_sentence": True,
+    "direction": "both",
+    "bilstm": False,
+    "tune": "whole",
     "checkpoint_every": 1_000_000,
     "precision": "float32",
     "threads": THREADS,
@@ -220,7 +224,7 @@ def ready_pairs(project: Path, settings: BertSettings) -> list[dict[str, Any]]:
     """Our own pairs of one epoch, as a Trainer's user would have stored them."""
     tokenizer = read_tokenizer(project / "tokenizer")
     examples = BertExamples(TokenStore.open(project / "tokens/train"), tokenizer, settings, seed=1)
-    pairs = examples.pairs.build(np.arange(len(examples)), 0)
+    pairs = examples.texts.build(np.arange(len(examples)), 0)
     return [
         {
             "input_ids": ids[:length].tolist(),

@@ -299,6 +299,19 @@ def score(
 
 
 @app.command()
+def fill(
+    model: Annotated[Path, typer.Argument(help="a pretrained model's folder")],
+    file: Annotated[Path, typer.Argument(help="text with [MASK] in every line; - is standard input")] = Path("-"),
+    count: Annotated[int, typer.Option(min=1, help="how many words for each [MASK]")] = 5,
+) -> None:
+    """Show the likeliest words for every [MASK] of a text. Example: stemma fill models/pretrained/bert text.txt."""
+    from stemma.adapters.fill import describe_fillings
+
+    for line in describe_fillings(model, None if file == Path("-") else file, count):
+        print(line)
+
+
+@app.command()
 def explain(
     name: Annotated[str, typer.Argument(help="a worked example; left out, their names are shown")] = "",
 ) -> None:

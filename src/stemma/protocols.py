@@ -12,7 +12,7 @@ import tokenizers
 if TYPE_CHECKING:
     from torch import Tensor, nn  # two seconds that only stages with a network should pay
 
-__all__ = ["Auxiliary", "Encoder", "HeadKind", "Scorer", "Scores"]
+__all__ = ["Auxiliary", "Encoder", "Filler", "Filling", "HeadKind", "Scorer", "Scores"]
 
 HeadKind = Literal["classification", "span", "tagging", "choice"]
 
@@ -72,3 +72,18 @@ class Scorer(Protocol):
 
     def score(self, sentences: Sequence[str]) -> Scores:
         """Score sentences, each by itself."""
+
+
+@dataclass(frozen=True)
+class Filling:
+    """A word for a gap of a text."""
+
+    word: str
+    probability: float
+
+
+class Filler(Protocol):
+    """Words for the gaps of a text, each written `[MASK]`."""
+
+    def fill(self, text: str, count: int) -> list[list[Filling]]:
+        """For every gap of a text its `count` most likely words, the likeliest first."""

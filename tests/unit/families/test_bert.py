@@ -49,6 +49,24 @@ def test_it_learns(tmp_path):
     assert BERT.pretrain(job)["validation_mlm_loss"] < 1.5
 
 
+@pytest.mark.parametrize(("direction", "loss"), [("both", "mlm"), ("left-to-right", "lm")])
+def test_without_next_sentences_it_learns_words_alone(tmp_path, direction, loss):
+    """Every document is one letter over and over, as above; from left to right all but the first word can be known."""
+    changes = {"next_sentence": False, "direction": direction}
+    job = toy_bert.pretraining(tmp_path, steps=60, batch_size=16, learning_rate=0.02, dropout=0.0, **changes)
+    for split in ("train", "validation"):
+        for file in (job.tokens / split).iterdir():
+            file.unlink()
+        toy_bert.write_store(job.tokens / split, [[[letter] * 6] * 20 for letter in range(5, 15)])
+    metrics = BERT.pretrain(job)
+    assert metrics[f"validation_{loss}_loss"] < 1.5
+    assert "validation_nsp_accuracy" not in metrics
+    assert (job.out / "curve.csv").read_text().startswith(f"step,loss,{loss}\n")
+    words = metrics["tokens"] - 60 * 16 if direction == "left-to-right" else 0.15 * metrics["tokens"]
+    rest = 6 * metrics["tokens"] * (4 * 16 * 16 + 2 * 16 * 32 + 2 * 16 * 32)
+    assert metrics["flops"] == round(rest + 6 * words * (16 * 16 + 16 * 27))
+
+
 def test_no_steps_saves_the_network_as_drawn(tmp_path):
     job = toy_bert.pretraining(tmp_path, steps=0, seed=5)
     metrics = BERT.pretrain(job)
@@ -133,6 +151,10 @@ def test_rows_that_need_no_mask_have_none(trained):
         ({"mask_probability": 0.0}, "mask_probability"),
         ({"steps": -1}, "steps"),
         ({"masking": "sometimes"}, "masking"),
+        ({"direction": "left-to-right"}, "set next_sentence to false"),
+        ({"direction": "right-to-left", "next_sentence": False}, "direction"),
+        ({"hidden_size": 15, "heads": 3, "bilstm": True}, "15 is odd"),
+        ({"tune": "half"}, "tune"),
         ({"batchsize": 4}, "batchsize: unknown key"),
     ],
 )

@@ -12,7 +12,7 @@ from scipy import stats
 
 from stemma.data.token_store import TokenStore
 from stemma.errors import TrainingError
-from stemma.families.bert.data import Pairs, SentencePairs, stretch_starts
+from stemma.families.bert.data import Pairs, SentencePairs, SentenceRuns, stretch_starts
 from tests import toy_bert
 
 CLS, SEP, PAD = 2, 3, 0
@@ -78,7 +78,7 @@ def test_stretches_leave_no_sentence_out(lengths):
     """Whatever the pairs, the stretches of a document with two sentences cover every one of its tokens that fits."""
     sentences = np.concatenate([[0], np.cumsum([length for document in lengths for length in document])])
     documents = np.concatenate([[0], np.cumsum([len(document) for document in lengths])])
-    starts = stretch_starts(sentences, documents, 21)
+    starts = stretch_starts(sentences, documents, 21, 2)
     seen = np.zeros(sentences[-1], bool)
     ends = documents[np.searchsorted(documents, starts, side="right")]
     for start, end in zip(starts, ends, strict=True):
@@ -97,7 +97,7 @@ def test_a_worked_example():
     # two documents: 4 sentences of 10, 5, 10, 5 tokens, and 1 of 8; room for 20
     sentences, documents = np.array([0, 10, 15, 25, 30, 38]), np.array([0, 4, 5])
     # 0: full at token 20, inside sentence 2, where the next begins; from there 15 tokens reach the end
-    assert stretch_starts(sentences, documents, 20).tolist() == [0, 2]
+    assert stretch_starts(sentences, documents, 20, 2).tolist() == [0, 2]
 
 
 @pytest.fixture(scope="module")
@@ -138,3 +138,34 @@ def test_lengths_tell_who_fits_together(many):
 def test_too_little_text_is_an_error(tmp_path, documents):
     with pytest.raises(TrainingError, match="two documents"):
         open_pairs(tmp_path, documents)
+
+
+@settings(max_examples=40, deadline=None)
+@given(lengths=st.lists(st.lists(st.integers(1, 40), min_size=1, max_size=8), min_size=1, max_size=6))
+def test_runs_are_text_that_goes_on_and_leave_no_sentence_out(tmp_path_factory, lengths):
+    documents = numbered(lengths)
+    folder = toy_bert.write_store(tmp_path_factory.mktemp("store"), documents, tokens_per_shard=50)
+    special = {"cls_id": CLS, "sep_id": SEP, "pad_id": PAD}
+    runs = SentenceRuns(TokenStore.open(folder), max_length=24, **special, seed=1)
+    built = runs.build(np.arange(len(runs)), 0)
+    owner = {id_: number for number, document in enumerate(documents) for sentence in document for id_ in sentence}
+    starts = {sentence[0] for document in documents for sentence in document}
+    seen = set()
+    for ids, length in zip(built.ids.tolist(), built.lengths.tolist(), strict=True):
+        run = ids[1 : length - 1]
+        assert ids == [CLS, *run, SEP] + [PAD] * (len(ids) - length)
+        assert run == list(range(run[0], run[-1] + 1))
+        assert run[0] in starts
+        assert len({owner[id_] for id_ in run}) == 1
+        assert len(run) == 22 or owner.get(run[-1] + 1) != owner[run[0]], "filled up, unless the document ends"
+        seen |= set(run)
+    assert all(set(sentence[:22]) <= seen for document in documents for sentence in document)
+    np.testing.assert_array_equal(built.lengths, runs.lengths)
+    assert not built.types.any()
+    assert not built.is_random.any()
+
+
+def test_runs_of_nothing_are_an_error(tmp_path):
+    store = TokenStore.open(toy_bert.write_store(tmp_path, []))
+    with pytest.raises(TrainingError, match="no sentence to train on"):
+        SentenceRuns(store, max_length=24, cls_id=CLS, sep_id=SEP, pad_id=PAD, seed=1)

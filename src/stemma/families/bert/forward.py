@@ -22,9 +22,10 @@ def encode(bert: Any, tensors: Mapping[str, Tensor]) -> Tensor:
 
     `attention_mask` (rows, width) is 0 where a token is not to be seen; or `examples` (rows, width) says which example of
     its row a token belongs to, and `position_ids` where it stands there. With `columns` (rows, asked), only those of each row.
+    In a network that is a decoder to `transformers`, no token sees those behind it.
     """
     masks = masks_for(bert.embeddings.dropout)  # one share for all, as the settings have it
-    bias = _bias(tensors)
+    bias = _bias(tensors, one_way=bert.config.is_decoder)
     hidden = _embed(bert.embeddings, tensors, masks)
     *blocks, last = bert.encoder.layer
     for block in blocks:
@@ -32,13 +33,18 @@ def encode(bert: Any, tensors: Mapping[str, Tensor]) -> Tensor:
     return _block(last, hidden, tensors.get("columns"), bias, masks)
 
 
-def _bias(tensors: Mapping[str, Tensor]) -> Tensor | None:
+def _bias(tensors: Mapping[str, Tensor], *, one_way: bool) -> Tensor | None:
+    bias = None
     if "examples" in tensors:
-        return same_example(tensors["examples"])
-    if "attention_mask" in tensors:
+        bias = same_example(tensors["examples"])
+    elif "attention_mask" in tensors:
         outside = tensors["attention_mask"][:, None, None, :] == 0
-        return torch.zeros(outside.shape).masked_fill_(outside, -torch.inf)
-    return None
+        bias = torch.zeros(outside.shape).masked_fill_(outside, -torch.inf)
+    if not one_way:
+        return bias
+    rows, width = tensors["input_ids"].shape
+    behind = torch.full((width, width), -torch.inf).triu_(1)
+    return behind.expand(rows, 1, width, width) if bias is None else bias + behind
 
 
 def _embed(embeddings: Any, tensors: Mapping[str, Tensor], masks: Masks | None) -> Tensor:

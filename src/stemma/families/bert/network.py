@@ -1,4 +1,4 @@
-"""BERT's network and heads: `transformers`' modules, our losses, and folders that `from_pretrained` loads."""
+"""BERT's network: `transformers`' modules, our losses, and folders that `from_pretrained` loads."""
 
 import shutil
 from collections.abc import Mapping, Sequence
@@ -8,12 +8,13 @@ from typing import Any, Final, Protocol
 import tokenizers
 import torch
 import transformers
+from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from stemma.errors import InputError
 from stemma.families.bert.forward import encode
-from stemma.layers.dropout import dropped, masks_for
+from stemma.families.bert.tuned import TaskNetwork
 from stemma.layers.word_loss import word_loss
 from stemma.protocols import HeadKind
 from stemma.text.vocabulary import load_tokenizer
@@ -32,6 +33,7 @@ __all__ = [
 ]
 
 _TOKENIZER_FILES: Final = ("tokenizer.json", "tokenizer_config.json")
+_BILSTM_FILE: Final = "bilstm.safetensors"
 _SPECIAL_TOKENS: Final = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _HEADS: Final[dict[HeadKind, str]] = {
     "classification": "BertForSequenceClassification",
@@ -68,6 +70,18 @@ class NetworkSettings(Protocol):
     def max_length(self) -> int:
         """How many positions there are."""
 
+    @property
+    def direction(self) -> str:
+        """Whether a token sees `both` sides, or from `left-to-right`."""
+
+    @property
+    def bilstm(self) -> bool:
+        """Whether tasks put a BiLSTM below their head."""
+
+    @property
+    def tune(self) -> str:
+        """Whether tasks change the `whole` network, or leave the encoder `frozen`."""
+
 
 def read_tokenizer(folder: Path) -> tokenizers.Tokenizer:
     """Read a tokenizer that has BERT's special tokens; a text's words that look like them are words to it."""
@@ -99,7 +113,13 @@ def build_network(settings: NetworkSettings, tokenizer: tokenizers.Tokenizer, *,
         attention_probs_dropout_prob=settings.dropout,
         max_position_embeddings=settings.max_length,
         pad_token_id=token_id(tokenizer, "[PAD]"),
+        is_decoder=settings.direction == "left-to-right",
+        use_cache=False,
     )
+    config.bilstm, config.tune = (
+        settings.bilstm,
+        settings.tune,
+    )  # for `TaskNetwork`; `transformers` keeps what it does not know
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network: nn.Module = _network_class("BertForPreTraining")(config)
@@ -107,22 +127,27 @@ def build_network(settings: NetworkSettings, tokenizer: tokenizers.Tokenizer, *,
 
 
 def pretraining_loss(model: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The sum of both losses of the paper; words are predicted only where they are asked for.
+    """The sum of both losses of the paper, or that of words alone; words are predicted only where they are asked for.
 
     `columns` (rows, width) holds the columns of each row where anything is asked: [CLS] of its examples, hidden words.
-    `firsts` and `asked` say which of them, laid end to end, are which; `labels` are the words. A pass that is only a part
-    of a batch gets its share of the batch's loss: means are over `all_words` and `all_pairs`.
+    `firsts` and `asked` say which of them, laid end to end, are which; `labels` are the words. Without `firsts` there is no
+    next-sentence prediction. A pass that is only a part of a batch gets its share of the batch's loss: means are over
+    `all_words` and `all_pairs`.
     """
     network: Any = model
     hidden = encode(network.bert, tensors).flatten(0, 1)  # (rows × width, size)
     head = network.cls.predictions
     features = head.transform(hidden.index_select(0, tensors["asked"]))  # (asked, size)
+    share = 1 / int(tensors["all_words"])
+    words = word_loss(features, head.decoder.weight, head.decoder.bias, tensors["labels"], share)
+    losses = {"loss": words, "lm" if network.config.is_decoder else "mlm": words}
+    if "firsts" not in tensors:
+        return losses
     pairs = hidden.index_select(0, tensors["firsts"])[:, None]
     order = network.cls.seq_relationship(network.bert.pooler(pairs))  # (pairs, 2)
-    mlm = word_loss(features, head.decoder.weight, head.decoder.bias, tensors["labels"], 1 / int(tensors["all_words"]))
     nsp = cross_entropy(order, tensors["next_sentence_label"], reduction="sum") / tensors["all_pairs"]
     right = (order.detach().argmax(1) == tensors["next_sentence_label"]).sum() / tensors["all_pairs"]
-    return {"loss": mlm + nsp, "mlm": mlm, "nsp": nsp, "nsp_accuracy": right}
+    return {**losses, "loss": words + nsp, "nsp": nsp, "nsp_accuracy": right}
 
 
 def save_network(network: nn.Module, tokenizer: Path, out: Path) -> None:
@@ -160,17 +185,18 @@ class BertEncoder:
             config.label2id = {label: number for number, label in enumerate(labels)}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            network = _network_class(_HEADS[kind])(config)
-        wanted = network.bert.state_dict().keys()  # not every head has use for the pooled [CLS]
-        network.bert.load_state_dict(
-            {name: tensor for name, tensor in self._network.state_dict().items() if name in wanted}
-        )
-        return _Logits(network)
+            network = TaskNetwork(_network_class(_HEADS[kind])(config))
+        encoder: Any = network.network.bert
+        wanted = encoder.state_dict().keys()  # not every head has use for the pooled [CLS]
+        encoder.load_state_dict({name: tensor for name, tensor in self._network.state_dict().items() if name in wanted})
+        return network
 
     def save(self, model: nn.Module, out: Path) -> None:
         """Write a model made by `with_head` as `from_pretrained` reads it, with the tokenizer."""
-        assert isinstance(model, _Logits)
+        assert isinstance(model, TaskNetwork)
         save_network(model.network, self._folder, out)
+        if model.bilstm is not None:
+            save_file(model.bilstm.state_dict(), out / _BILSTM_FILE)
 
 
 def load_encoder(folder: Path) -> BertEncoder:
@@ -186,28 +212,11 @@ def load_pretrained(folder: Path) -> nn.Module:
 
 def load_tuned(folder: Path, kind: HeadKind) -> nn.Module:
     """Load what `BertEncoder.save` wrote."""
-    return _Logits(_load(_HEADS[kind], folder))
-
-
-class _Logits(nn.Module):
-    """A network of `transformers` whose forward is logits alone."""
-
-    def __init__(self, network: nn.Module) -> None:
-        super().__init__()
-        self.network = network
-
-    def forward(self, input_ids: Tensor, attention_mask: Tensor, token_type_ids: Tensor) -> Tensor:
-        network: Any = self.network
-        tensors = {"input_ids": input_ids, "attention_mask": attention_mask, "token_type_ids": token_type_ids}
-        if network.bert.pooler is not None:  # classification and choice look at [CLS] alone
-            hidden = encode(network.bert, {**tensors, "columns": torch.zeros(len(input_ids), 1, dtype=torch.long)})
-            logits = network.classifier(network.dropout(network.bert.pooler(hidden)))
-        elif hasattr(network, "qa_outputs"):
-            logits = network.qa_outputs(encode(network.bert, tensors))
-        else:
-            logits = network.classifier(dropped(encode(network.bert, tensors), masks_for(network.dropout)))
-        result: Tensor = logits
-        return result
+    with torch.random.fork_rng(devices=[]):  # what a module draws at first is not kept
+        network = TaskNetwork(_load(_HEADS[kind], folder))
+    if network.bilstm is not None:
+        network.bilstm.load_state_dict(load_file(folder / _BILSTM_FILE))
+    return network
 
 
 def _load(name: str, folder: Path) -> Any:
