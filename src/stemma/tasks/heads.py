@@ -20,14 +20,14 @@ from torch.nn.functional import cross_entropy
 
 from stemma.config import Task
 from stemma.data.batches import Ragged
+from stemma.layers.spans import NO_SPAN, best_spans
 from stemma.protocols import HeadKind
 from stemma.tasks.features import Features, answer_columns, label_codes, tag_targets
 
-__all__ = ["Answers", "Targets", "best_spans", "head_loss", "input_tensors", "make_answers", "make_targets"]
+__all__ = ["Answers", "Targets", "head_loss", "input_tensors", "make_answers", "make_targets"]
 
 Ints = npt.NDArray[np.int64]
 _OUTSIDE: Final = -100
-_NO_SPAN: Final = float(np.finfo(np.float32).min)  # the score of a context without tokens
 
 
 def make_targets(rows: pa.Table, features: Features, task: Task) -> "Targets":
@@ -96,30 +96,6 @@ def make_answers(rows: pa.Table, features: Features, task: Task) -> Answers:
     return _SpanAnswers(rows, features, task) if task.kind == "span" else _TagAnswers(rows, features, task)
 
 
-def best_spans(
-    logits: Tensor, first: Ints, counts: Ints, max_length: int
-) -> tuple[Ints, Ints, npt.NDArray[np.float32]]:
-    """Of each row of logits (batch, length, 2) the best start, end and their score, among `counts` columns from `first`.
-
-    The earliest start, and for it the earliest end, wins ties.
-    """
-    start, end = logits.float().unbind(-1)
-    columns = torch.arange(logits.shape[1])
-    begin, stop = torch.from_numpy(first)[:, None], torch.from_numpy(first + counts)[:, None]
-    outside = (columns < begin) | (columns >= stop)
-    start, end = start.masked_fill(outside, -torch.inf), end.masked_fill(outside, -torch.inf)
-    best, length = torch.full_like(start, -torch.inf), torch.zeros_like(start, dtype=torch.long)
-    for extra in range(min(max_length, logits.shape[1])):  # ends that lie `extra` behind their start
-        scores = start[:, : start.shape[1] - extra] + end[:, extra:]
-        better = scores > best[:, : scores.shape[1]]
-        best[:, : scores.shape[1]][better] = scores[better]
-        length[:, : scores.shape[1]][better] = extra
-    score, chosen = best.max(dim=1)
-    chosen = (best == score[:, None]).long().argmax(dim=1)  # max() does not say which of equals it takes
-    last = chosen + length[torch.arange(len(chosen)), chosen]
-    return chosen.numpy(), last.numpy(), score.clamp(min=_NO_SPAN).numpy()
-
-
 class _LabelAnswers:
     def __init__(self, features: Features, task: Task) -> None:
         self._labels = task.labels
@@ -163,7 +139,7 @@ class _SpanAnswers:
         self._texts, self._rows, self._num_rows = rows["context"], features.rows, features.num_rows
         self._contexts, self._max_length = features.contexts, task.max_answer_length
         self._first, self._last = np.zeros((2, len(features.rows)), np.int64)  # tokens of the best span, an input
-        self._scores = np.full(len(features.rows), _NO_SPAN, np.float32)
+        self._scores = np.full(len(features.rows), NO_SPAN, np.float32)
 
     def add(self, inputs: Ints, logits: Tensor) -> None:
         contexts = self._contexts

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stemma.config import Task
+from stemma.layers.spans import best_spans
 from stemma.tasks.features import encode_rows
-from stemma.tasks.heads import best_spans, head_loss, input_tensors, make_answers, make_targets
+from stemma.tasks.heads import head_loss, input_tensors, make_answers, make_targets
 from tests import toy_bert
 from tests.unit.tasks.test_features import make_rows, make_task
 
