@@ -26,6 +26,7 @@ SETTINGS: Final[dict[str, Any]] = {
     "steps": 12,
     "batch_size": 4,
     "length": 12,
+    "fresh_share": 0.1,
     "learning_rate": 0.01,
     "weight_decay": 0.01,
     "warmup_share": 0.1,

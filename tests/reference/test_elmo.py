@@ -3,7 +3,7 @@
 import math
 from itertools import product
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -277,7 +277,7 @@ def test_the_objective_carries_the_state_from_step_to_step() -> None:
     network, ids = elmo(), text(13, 2)
 
     training: Any = SimpleNamespace(kept={})
-    objective = CarriedState(training)
+    objective = CarriedState(training, 0.0)
     losses = []
     for start in range(0, 12, 4):
         tokens, places = torch.unique(ids[:, start : start + 4], return_inverse=True)
@@ -285,6 +285,18 @@ def test_the_objective_carries_the_state_from_step_to_step() -> None:
         losses.append(objective(network, {**given, "begins": torch.tensor(start == 0)})["loss"].item())
     assert np.mean(losses) == pytest.approx(network.loss(read(network, ids[:, :-1]), ids[:, 1:]).item(), rel=1e-12)
     assert not math.isclose(losses[1], network.loss(read(network, ids[:, 4:8]), ids[:, 5:9]).item(), rel_tol=1e-6)
+
+
+def test_rows_that_begin_anew_know_nothing_of_the_window_before() -> None:
+    network, ids = elmo(), text(13, 2)
+    objective = CarriedState(cast(Any, SimpleNamespace(kept={})), 1.0)
+    for start in range(0, 12, 4):
+        tokens, places = torch.unique(ids[:, start : start + 4], return_inverse=True)
+        given = {"tokens": tokens, "places": places, "targets": ids[:, start + 1 : start + 5]}
+        loss = objective(network, {**given, "begins": torch.tensor(start == 0)})["loss"].item()
+        assert loss == pytest.approx(
+            network.loss(read(network, ids[:, start : start + 4]), given["targets"]).item(), rel=1e-12
+        )
 
 
 def test_every_sentence_of_a_length_together_has_probability_1() -> None:

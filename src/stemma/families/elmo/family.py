@@ -41,6 +41,7 @@ class ElmoSettings(NetworkSettings):
     steps: PositiveInt
     batch_size: PositiveInt  # streams of text that are read side by side
     length: PositiveInt  # tokens of each that a step reads, and through which gradients go back
+    fresh_share: Share  # of the streams that begin a step with an empty state, as a sentence by itself does
     learning_rate: float = Field(gt=0)
     weight_decay: float = Field(ge=0)
     warmup_share: Share
@@ -55,7 +56,7 @@ def pretrain(job: Pretraining[ElmoSettings]) -> dict[str, float]:
     with deterministic(settings.threads):
         training, network = _begin(job)
         job.progress.start("pretraining", settings.steps, "steps")
-        training.advance(settings.steps, batch_source(job, symbols), CarriedState(training))
+        training.advance(settings.steps, batch_source(job, symbols), CarriedState(training, settings.fresh_share))
         training.save()
         metrics = _validate(network, TokenStore.open(job.tokens / "validation"), symbols, job.progress)
     save_network(network, settings, job.out)
@@ -72,18 +73,21 @@ def pretrain(job: Pretraining[ElmoSettings]) -> dict[str, float]:
 class CarriedState:
     """The objective: the mean of both directions' nats; each row goes on reading where its last window ended.
 
-    What the LSTMs hold is kept by the training, whose checkpoints save it: a batch's tokens are a function of the step, and so
-    is the state, since the weights are.
+    Now and then a row forgets what it read, or the network would not know how to begin. What the LSTMs hold is kept by the
+    training, whose checkpoints save it: a batch's tokens are a function of the step, and so is the state, since the weights are.
     """
 
-    def __init__(self, training: Training) -> None:
-        self._training = training
+    def __init__(self, training: Training, fresh_share: float) -> None:
+        self._training, self._fresh_share = training, fresh_share
 
     def __call__(self, model: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """The loss of a window; leaves the state for the next."""
         assert isinstance(model, Elmo)
         kept, numbers = self._training.kept, range(len(model.lstms))
-        states = None if tensors["begins"] else [(kept[f"output.{n}"], kept[f"cell.{n}"]) for n in numbers]
+        states = None
+        if not tensors["begins"]:
+            goes_on = torch.rand(tensors["places"].shape[::2])[:, :, None] >= self._fresh_share  # (directions, rows, 1)
+            states = [(kept[f"output.{n}"] * goes_on, kept[f"cell.{n}"] * goes_on) for n in numbers]
         reading = model.read(tensors["tokens"], tensors["places"], states)
         for number, (output, cell) in enumerate(reading.states):
             kept[f"output.{number}"], kept[f"cell.{number}"] = output, cell
@@ -115,7 +119,9 @@ def _steps(job: Pretraining[ElmoSettings]) -> Iterator[int]:
     """Training steps, for those who want to know what they cost."""
     with deterministic(job.settings.threads):
         training, _ = _begin(job)
-        yield from take_steps(training, batch_source(job, read_symbols(job.tokenizer)), CarriedState(training))
+        yield from take_steps(
+            training, batch_source(job, read_symbols(job.tokenizer)), CarriedState(training, job.settings.fresh_share)
+        )
 
 
 def _begin(job: Pretraining[ElmoSettings]) -> tuple[Training, Elmo]:
