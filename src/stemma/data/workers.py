@@ -18,7 +18,7 @@ __all__ = ["Batch", "Workers", "in_batches", "open_workers"]
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 BYTES_PER_BATCH: Final = 1 << 19
-BYTES_UNDER_WAY: Final = 5 << 19
+BYTES_UNDER_WAY: Final = 3 << 19
 CHARACTERS_PER_SMALL_BATCH: Final = 1 << 14
 
 
