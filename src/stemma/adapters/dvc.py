@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from io import StringIO
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import networkx as nx
 import yaml
@@ -39,6 +39,7 @@ __all__ = [
 _DOT_LINE = re.compile(r'"(?P<stage>[^"]+)"(?: -> "(?P<follower>[^"]+)")?;')
 _RUNNING = re.compile(r"Running stage '(?P<stage>.+)':")
 _BUSY = re.compile(r"Unable to acquire lock|is busy, it is being blocked by")
+_ATTEMPTS: Final = 3  # each waits for some seconds: what was just killed may take that long to let go
 
 
 def command(*arguments: str) -> list[str]:
@@ -148,15 +149,16 @@ def broken_objects(root: Path) -> list[str]:
 
 def _run(root: Path, *arguments: str) -> str:
     """The output of a DVC command that changes nothing, or why there is none, in plain words."""
-    result = subprocess.run(
-        command(*arguments), cwd=root, env=environment(root), capture_output=True, text=True, check=False
-    )
-    if result.returncode == 0:
-        return result.stdout
-    complaint = f"{result.stdout}\n{result.stderr}"
-    if _BUSY.search(complaint):
-        raise BusyError("DVC is busy: a stage is running in this project; wait until it ends, or stop it")
-    raise StageError(f"dvc {' '.join(arguments)} failed: {' '.join(complaint.split())}")
+    for _ in range(_ATTEMPTS):
+        result = subprocess.run(
+            command(*arguments), cwd=root, env=environment(root), capture_output=True, text=True, check=False
+        )
+        if result.returncode == 0:
+            return result.stdout
+        complaint = f"{result.stdout}\n{result.stderr}"
+        if not _BUSY.search(complaint):
+            raise StageError(f"dvc {' '.join(arguments)} failed: {' '.join(complaint.split())}")
+    raise BusyError("DVC is busy: a stage is running in this project; wait until it ends, or stop it")
 
 
 @contextmanager
