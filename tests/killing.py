@@ -169,6 +169,8 @@ def run_vectors(family: str, folder: Path, out: Path, watch: Watch) -> None:
     pretrain.run(family, Params(**toy_vectors.params(family)), NullTracker(), watch, **data, out=out)
 
 
+NO_NSP: dict[str, Any] = {**toy_bert.SETTINGS, "next_sentence": False}
+ONE_WAY: dict[str, Any] = {**NO_NSP, "direction": "left-to-right"}
 STAGES: dict[str, tuple[Callable[[Path, Path, Watch], None], dict[str, Callable[[], Watch | None]]]] = {
     "pretrain": (run_pretrain, PRETRAIN),
     "finetune": (run_finetune, FINETUNE),
@@ -178,6 +180,8 @@ STAGES: dict[str, tuple[Callable[[Path, Path, Watch], None], dict[str, Callable[
     "nnlm": (partial(run_language_model, "nnlm", toy_nnlm.SETTINGS), LANGUAGE_MODEL),
     "gpt": (partial(run_language_model, "gpt", toy_gpt.SETTINGS), LANGUAGE_MODEL),
     "elmo": (partial(run_language_model, "elmo", toy_elmo.SETTINGS), LANGUAGE_MODEL),
+    "bert-no-nsp": (partial(run_language_model, "bert", NO_NSP), LANGUAGE_MODEL),
+    "bert-left-to-right": (partial(run_language_model, "bert", ONE_WAY), LANGUAGE_MODEL),
 }
 
 
@@ -202,9 +206,10 @@ def digests(folder: Path) -> dict[str, str]:
     }
 
 
-def main(stage: str, folder: Path) -> None:
+def main(stage: str, folder: Path, *chosen: str) -> None:
     """Print, as JSON, for each moment: how the killed run ended, which steps the next one took, and what it wrote."""
     run, moments = STAGES[stage]
+    moments = {moment: arm for moment, arm in moments.items() if moment in chosen or not chosen}
 
     def attempt(number: int, arm: Callable[[], Watch | None]) -> tuple[int, Any]:
         os.environ["STEMMA_SCRATCH"] = str(folder / f"scratch-{number}")
@@ -216,7 +221,7 @@ def main(stage: str, folder: Path) -> None:
 
         return in_child(work)
 
-    family = "bert" if stage in ("pretrain", "finetune") else stage
+    family = "bert" if stage in ("pretrain", "finetune") else stage.partition("-")[0]
     for network in NETWORKS.get(family, ()):
         getattr(transformers, network)  # imported here, not in every child
     closure("stemma.stages.pretrain", f"stemma.families.{family}.family")  # likewise the graph of imports
@@ -231,4 +236,4 @@ def main(stage: str, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]))
+    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])

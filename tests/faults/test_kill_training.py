@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests import toy_counts, toy_elmo, toy_gpt, toy_nnlm, toy_tasks, toy_vectors
+from tests import toy_bert, toy_counts, toy_elmo, toy_gpt, toy_nnlm, toy_tasks, toy_vectors
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -25,9 +25,10 @@ def folder(tmp_path_factory):
     return folder
 
 
-def run(stage: str, folder: Path) -> dict[str, Any]:
+def run(stage: str, folder: Path, *moments: str) -> dict[str, Any]:
+    """Kill a stage at some moments, or at all that are known of it."""
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "STEMMA_SCRATCH": str(folder / "scratch")}
-    command = [sys.executable, "-m", "tests.killing", stage, str(folder)]
+    command = [sys.executable, "-m", "tests.killing", stage, str(folder), *moments]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, check=False, timeout=280)
     assert done.returncode == 0, done.stderr.decode()
     report: dict[str, Any] = json.loads(done.stdout)
@@ -74,6 +75,28 @@ def test_fine_tuning_ends_with_the_same_bits(folder, tmp_path):
         "while the checkpoint of an epoch is written": ([9], 16 + 24),
         "in the second seed": ([9], 16),
         "while the result is written": ([], 0),
+    }, "finished epochs and seeds are not trained again"
+
+
+@pytest.mark.parametrize("variant", ["bert-no-nsp", "bert-left-to-right"])
+def test_ablations_of_bert_end_with_the_same_bits(tmp_path, variant):
+    toy_bert.write_corpus(tmp_path)
+    steps = assert_as_if_never_killed(run(variant, tmp_path))
+    assert {moment: taken[:1] for moment, taken in steps.items()} == {
+        "between two checkpoints": [5],
+        "while the tensors of the second are written": [5],
+        "at the last step": [9],
+        "while the result is written": [],
+    }, "each goes on from its newest checkpoint"
+
+
+def test_fine_tuning_on_a_frozen_encoder_ends_with_the_same_bits(tmp_path):
+    toy_tasks.write_pretrained(tmp_path, tune="frozen", bilstm=True)
+    toy_tasks.write_task(tmp_path / "task", "first")
+    steps = assert_as_if_never_killed(run("finetune", tmp_path, "in the second epoch", "in the second seed"))
+    assert {moment: taken[:1] for moment, taken in steps.items()} == {
+        "in the second epoch": [9],
+        "in the second seed": [9],
     }, "finished epochs and seeds are not trained again"
 
 

@@ -97,7 +97,7 @@ REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
     "a leading dash": (put("variants.--out=x", VARIANT), "is not a name: use small letters"),
     "a line feed in a name": (put("variants.a\nb", VARIANT), "is not a name: use small letters"),
     "one label": (put("tasks.word-order.labels", ["natural"]), "tasks.word-order: a classification task needs at least two"),
-    "one choice": (put("tasks.next-sentence.labels", ["first"]), "a choice task's labels name its choices, at least two"),
+    "one choice": (put("tasks.right-ending.labels", ["first"]), "a choice task's labels name its choices, at least two"),
     "tags without O": (put("tasks.odd-words.labels", ["B-PER"]), "a tagging task's labels are BIO tags and include 'O'"),
     "labels for spans": (put("tasks.out-of-order.labels", ["yes"]), "tasks.out-of-order: a span task has no labels"),
     "a metric of another kind": (put("tasks.out-of-order.metric", "entity_f1"), "metric 'entity_f1' does not score a span task"),

@@ -121,7 +121,7 @@ def _rows(recipe: Recipe, chosen: list[_Pick], pool: list[_Pick]) -> list[dict[s
     for pick in chosen:
         rng = np.random.default_rng(pick.priority)
         others = _others(pick, pool, rng, recipe.others)
-        if len(others) < recipe.others:
+        if not others:
             continue
         made = recipe.make(pick.passage, [other.passage for other in others], rng)
         name = f"{pick.document[:12]}-{pick.number}"

@@ -33,7 +33,7 @@ class Recipe:
     rows_per_passage: int
     is_usable: Callable[[Passage], bool]
     make: Callable[[Passage, Sequence[Passage], np.random.Generator], list[Row]]
-    others: int = 1  # how many passages of other documents, no two of them of one
+    others: int = 1  # how many passages of other documents at most, no two of them of one
 
 
 def _make_word_order(passage: Passage, _: Sequence[Passage], rng: np.random.Generator) -> list[Row]:
@@ -93,7 +93,26 @@ def _make_next_sentence(passage: Passage, others: Sequence[Passage], rng: np.ran
     """
     context, right = passage.sentences
     last, first = ([other.sentences[at] for other in others] for at in (-1, 0))
-    wrong = [text for text in dict.fromkeys([*last, *first]) if text != right][: len(_CHOICES) - 1]
+    return _choose(context, right, [*last, *first], rng)
+
+
+def _make_right_ending(passage: Passage, others: Sequence[Passage], rng: np.random.Generator) -> list[Row]:
+    """How does this sentence go on? Its second half stands among second halves of sentences of other documents.
+
+    Asks what may follow what: an ending that fits is of the same build, topic and number.
+    """
+    begin, right = _halves(passage)
+    return _choose(begin, right, [_halves(other)[1] for other in others], rng)
+
+
+def _halves(passage: Passage) -> tuple[str, str]:
+    middle = len(passage.words) // 2
+    return " ".join(passage.words[:middle]), " ".join(passage.words[middle:])
+
+
+def _choose(context: str, right: str, others: Sequence[str], rng: np.random.Generator) -> list[Row]:
+    """A row with the right choice among the first of the others that differ; none, if too few do."""
+    wrong = [text for text in dict.fromkeys(others) if text != right][: len(_CHOICES) - 1]
     if len(wrong) < len(_CHOICES) - 1:
         return []
     order = rng.permutation(len(_CHOICES)).tolist()
@@ -188,5 +207,14 @@ RECIPES: Final[dict[str, Recipe]] = {
         is_usable=_is_any,
         make=_make_next_sentence,
         others=len(_CHOICES) - 1,
+    ),
+    "right-ending": Recipe(
+        kind="choice",
+        labels=_CHOICES,
+        sentences=1,
+        rows_per_passage=1,
+        is_usable=_is_any,
+        make=_make_right_ending,
+        others=2 * len(_CHOICES) - 2,  # some may end alike
     ),
 }

@@ -11,6 +11,7 @@ from stemma.config import Params
 from stemma.data.clean_documents import read_clean
 from stemma.data.splits import SPLITS
 from stemma.data.token_store import TokenStore
+from stemma.families.bert.family import FAMILY as BERT
 from stemma.families.ngram.family import FAMILY as NGRAM
 from stemma.families.ngram.model import NgramModel
 from stemma.files import read_json
@@ -19,7 +20,7 @@ from stemma.stages import clean, ingest, pretrain, tokenize, tokenizer, validate
 from stemma.text.segmentation import load_segmenter
 from stemma.text.vocabulary import load_tokenizer
 from stemma.training.tracker import NullTracker
-from tests import toy_corpora
+from tests import toy_bert, toy_corpora
 
 CORPUS = Path(__file__).parents[2] / "chinese.txt"
 QUIET = NullProgress()
@@ -28,13 +29,18 @@ QUIET = NullProgress()
 def settings() -> Params:
     source = {"kind": "files", "paths": ["data/external/chinese.txt"], "format": "blocks", "licence": "CC0"}
     words = {"corpus": "toy", "kind": "jieba", "vocabulary_size": 500, "min_frequency": 1, "lowercase": True}
+    families = toy_corpora.params().families | {"bert": toy_bert.SETTINGS}
     checks = {"max_quarantined_share": 0.1, "min_characters": 5, "max_characters": 1000, "max_label_share": 1.0}
     return toy_corpora.params(
         splits={"validation": 0.2, "test": 0.1},
         corpora={"toy": {"kind": "documents", "sources": {"chinese": source}}},
         validation=checks | {"overlap_ngram": 13, "max_overlap_share": 1.0},
-        tokenizers={"words": words},
-        variants={"ngram": {"family": "ngram", "corpus": "toy", "tokenizer": "words"}},
+        tokenizers={"words": words, "characters": words | {"kind": "wordpiece"}},
+        families=families,
+        variants={
+            "ngram": {"family": "ngram", "corpus": "toy", "tokenizer": "words"},
+            "bert": {"family": "bert", "corpus": "toy", "tokenizer": "characters"},
+        },
     )
 
 
@@ -49,15 +55,16 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
         external.mkdir(parents=True)
         (external / "chinese.txt").write_bytes(CORPUS.read_bytes())
         Path("tasks").mkdir()
-        asked, corpus, words = settings(), Path("clean/toy"), Path("words")
+        asked, corpus = settings(), Path("clean/toy")
         ingest.run(asked, QUIET, external=external, out=Path("raw"))
         checked = {"out": Path("valid"), "quarantine": Path("quarantine"), "report": Path("report.json")}
         validate.run(asked, QUIET, corpora=Path("raw"), tasks=Path("tasks"), **checked)
         clean.run(asked, QUIET, corpora=Path("valid/corpora"), out=Path("clean"))
-        tokenizer.run("words", asked, QUIET, corpus=corpus, out=words)
-        tokenize.run(QUIET, corpus=corpus, tokenizer=words, out=Path("tokens"))
-        trained = {"tokens": Path("tokens"), "tokenizer": words, "out": Path("ngram")}
-        pretrain.run("ngram", asked, NullTracker(), QUIET, **trained)
+        for name, tokens, variant in (("words", "tokens", "ngram"), ("characters", "character-tokens", "bert")):
+            tokenizer.run(name, asked, QUIET, corpus=corpus, out=Path(name))
+            tokenize.run(QUIET, corpus=corpus, tokenizer=Path(name), out=Path(tokens))
+            trained = {"tokens": Path(tokens), "tokenizer": Path(name), "out": Path(variant)}
+            pretrain.run(variant, asked, NullTracker(), QUIET, **trained)
         yield folder
 
 
@@ -114,3 +121,31 @@ def test_the_model_counts_and_scores_plain_text(project: Path) -> None:
     assert scores.num_predictions.tolist() == [7, 7]
     assert scores.num_unknown.tolist() == [0, 0]
     assert scores.nats[0] < scores.nats[1]
+
+
+def test_bert_reads_characters_as_its_chinese_release_does(project: Path) -> None:
+    """Every Chinese character is a token of its own, also where no space stands; nothing goes on a word but Latin letters."""
+    characters = load_tokenizer(project / "characters")
+    text = "我想要吃一个苹果，也要 tea。"
+    pieces = characters.encode(text, add_special_tokens=False).tokens
+    assert pieces[:10] == ["我", "想", "要", "吃", "一", "个", "苹", "果", "，", "也"]
+    assert not any(piece.startswith("##") and not piece[2:].isascii() for piece in characters.get_vocab())
+    store = TokenStore.open(project / "character-tokens" / "train")
+    found = [store.sentence(s).tolist() for d in range(store.num_documents) for s in store.document(d)]
+    for sentence, ids in zip(sentences(project, "train"), found, strict=True):
+        if sentence.isalpha() or not any(character.isascii() for character in sentence):
+            assert [characters.id_to_token(id_) for id_ in ids] == list(sentence)
+
+
+def test_bert_trains_on_characters_scores_and_fills(project: Path) -> None:
+    assert read_json(project / "bert" / "metrics.json")["steps"] == toy_bert.SETTINGS["steps"]
+    assert BERT.load_scorer is not None
+    scores = BERT.load_scorer(project / "bert").score(["我想要吃一个苹果。"])
+    assert scores.num_predictions.tolist() == [9]
+    assert scores.num_unknown.tolist() == [0]
+    assert BERT.load_filler is not None
+    (fillings,) = BERT.load_filler(project / "bert").fill("我想要吃一个[MASK]果。", 3)
+    assert len(fillings) == 3
+    assert all(
+        len(filling.word) == 1 or filling.word.startswith(("[", "##")) or filling.word.isascii() for filling in fillings
+    )

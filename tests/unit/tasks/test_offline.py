@@ -104,7 +104,8 @@ def test_documents_of_other_sources_give_no_rows(name, tmp_path):
 
 def test_an_unknown_recipe_is_named(corpus):
     with pytest.raises(
-        SettingsError, match=r"no recipe 'rhyme'; there are names, next-sentence, odd-words, out-of-order, word-order"
+        SettingsError,
+        match=r"no recipe 'rhyme'; there are names, next-sentence, odd-words, out-of-order, right-ending, word-order",
     ):
         make_task("rhyme", corpus, SOURCES, SHARES, EXAMPLES, seed=1)
 
@@ -183,6 +184,22 @@ def test_the_next_sentence_is_the_writers_own_and_the_others_are_of_other_docume
             assert all(owners)
             assert len(set().union(*owners)) >= len(wrong)
     assert all(20 < places.count(at) < 65 for at in range(4)), "164 rows, the right one in any place"
+
+
+def test_the_right_ending_is_the_writers_own_and_the_others_end_other_sentences(corpus, tasks):
+    sentences = corpus_sentences(corpus)
+    labels = RECIPES["right-ending"].labels
+    for split in SPLITS:
+        of_split = {document: lines for document, lines in sentences.items() if split_of(document, SHARES) == split}
+        for row in tasks["right-ending"][split].to_pylist():
+            right = labels.index(row["label"])
+            assert f"{row['context']} {row['choices'][right]}" in sentences[row["document"]]
+            assert abs(len(row["context"].split()) - len(row["choices"][right].split())) <= 1
+            assert len(set(row["choices"])) == len(labels)
+            for choice in row["choices"]:
+                assert any(line.endswith(f" {choice}") for lines in of_split.values() for line in lines)
+            wrong = (f"{row['context']} {choice}" for at, choice in enumerate(row["choices"]) if at != right)
+            assert not set(wrong) & set(sentences[row["document"]])
 
 
 def pairs(lines: list[str]) -> list[tuple[str, str]]:
