@@ -19,6 +19,7 @@ MODULES = (
     "word2vec",
     "nnlm",
     "pretraining",
+    "gpt",
     "compiled",
     "finetuning",
     "team",

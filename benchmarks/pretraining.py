@@ -6,7 +6,6 @@ threads, dropout 0.1. Theirs gets its sentence pairs ready-made. A rate counts t
 
 import statistics
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -16,20 +15,15 @@ import numpy as np
 import torch
 from torch.utils.flop_counter import FlopCounterMode
 
-from benchmarks.clock import Clock
 from benchmarks.corpora import fast_tokenizer, tokenized_sample
 from benchmarks.harness import ROUNDS, Comparison, apart, compare, timed, write_result
+from benchmarks.trainers import STEPS, our_loop, their_trainer
 from stemma.data.token_store import TokenStore
 from stemma.families.bert.family import BertExamples, BertSettings
 from stemma.families.bert.network import build_network, pretraining_loss, read_tokenizer
 from stemma.layers.dropout import Masks
-from stemma.progress import NullProgress
-from stemma.training.checkpoint import Checkpoints
-from stemma.training.loop import Optimisation, Training, deterministic
-from stemma.training.tracker import NullTracker
 
 THREADS = 2
-STEPS = 8
 SETTINGS: dict[str, Any] = {
     "layers": 4,
     "hidden_size": 256,
@@ -93,26 +87,7 @@ def our_side(project: Path, settings: BertSettings) -> Callable[[], float]:
     tokenizer = read_tokenizer(project / "tokenizer")
     examples = BertExamples(TokenStore.open(project / "tokens/train"), tokenizer, settings, seed=1)
     network = build_network(settings, tokenizer, seed=1)
-    optimisation = Optimisation(
-        steps=settings.steps,
-        learning_rate=settings.learning_rate,
-        weight_decay=settings.weight_decay,
-        warmup_share=settings.warmup_share,
-        max_gradient_norm=settings.max_gradient_norm,
-        seed=1,
-        record_every=100,
-        checkpoint_every=settings.checkpoint_every,
-    )
-    scratch = Checkpoints(Path(tempfile.mkdtemp()))
-    training = Training(network, optimisation, scratch, tracker=NullTracker(), progress=NullProgress())
-
-    def run() -> float:
-        with deterministic(settings.threads):
-            before, begun = training.num_tokens, time.perf_counter()
-            training.advance(training.step + STEPS, examples.batch_at, pretraining_loss)
-            return (training.num_tokens - before) / (time.perf_counter() - begun)
-
-    return run
+    return our_loop(network, settings, examples.batch_at, pretraining_loss)
 
 
 def their_side(project: Path, settings: BertSettings) -> Callable[[], float]:
@@ -124,39 +99,7 @@ def their_side(project: Path, settings: BertSettings) -> Callable[[], float]:
     pairs = ready_pairs(project, settings)
     network = build_network(settings, read_tokenizer(project / "tokenizer"), seed=1)
     collator = transformers.DataCollatorForLanguageModeling(tokenizer, mlm_probability=settings.mask_probability)
-    data = datasets.Dataset.from_list(pairs)
-
-    def run() -> float:
-        torch.set_num_threads(settings.threads)
-        torch.use_deterministic_algorithms(False)
-        clock = Clock()
-        with tempfile.TemporaryDirectory() as out:
-            arguments = transformers.TrainingArguments(
-                out,
-                per_device_train_batch_size=settings.batch_size,
-                max_steps=STEPS + 1,
-                learning_rate=settings.learning_rate,
-                weight_decay=settings.weight_decay,
-                save_strategy="no",
-                report_to=[],
-                use_cpu=True,
-                disable_tqdm=True,
-                logging_strategy="no",
-                seed=1,
-            )
-            seen: list[int] = []
-
-            def collate(rows: list[dict[str, Any]]) -> Any:
-                seen.append(sum(len(row["input_ids"]) for row in rows))
-                return collator(rows)
-
-            trainer = transformers.Trainer(
-                model=network, args=arguments, train_dataset=data, data_collator=collate, callbacks=[clock.callback()]
-            )
-            trainer.train()
-        return sum(seen[: STEPS + 1]) / clock.seconds
-
-    return run
+    return their_trainer(network, settings, datasets.Dataset.from_list(pairs), collator)
 
 
 def matrix_share(project: Path, run: Callable[[], float], *, name: str, work: str) -> dict[str, object]:

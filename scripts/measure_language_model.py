@@ -2,7 +2,7 @@
 
 Settings are those of `params.yaml` unless set here. The same command, given again, goes on from the last checkpoint.
 
-Usage: python -m scripts.measure_language_model.py WORK --train FILE --validation FILE --test FILE --family nnlm --set steps=9080
+Usage: python -m scripts.measure_language_model WORK --train FILE --validation FILE --test FILE --family nnlm --set steps=9080
 """
 
 import argparse
@@ -25,7 +25,8 @@ def main() -> None:
     with open_progress("pretrain") as progress:
         metrics = text.train(settings, progress)
     seconds = time.process_time() - begun
-    found = {"settings": settings, "training": metrics, "test": text.test().as_dict(), "cpu_seconds": round(seconds)}
+    test = {**text.test().as_dict(), "running_perplexity": text.test_running()}
+    found = {"settings": settings, "training": metrics, "test": test, "cpu_seconds": round(seconds)}
     print(json.dumps({"family": asked.family, "splits": text.sizes(), **found}, indent=2))
 
 

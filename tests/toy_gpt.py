@@ -14,6 +14,7 @@ from tests.toy_ngrams import save_corpus
 from tests.toy_nnlm import LETTERS, sentences
 
 SETTINGS: Final[dict[str, Any]] = {
+    "block": "transformer",
     "layers": 1,
     "hidden_size": 16,
     "heads": 2,

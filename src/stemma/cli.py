@@ -312,6 +312,25 @@ def fill(
 
 
 @app.command()
+def generate(
+    model: Annotated[Path, typer.Argument(help="a pretrained model's folder")],
+    file: Annotated[Path, typer.Argument(help="text, a beginning a line; - is standard input")] = Path("-"),
+    tokens: Annotated[int, typer.Option(min=1, help="how many to add to each line, at most")] = 40,
+    temperature: Annotated[
+        float, typer.Option(min=0.0, help="0 takes the likeliest token, 1 draws by probability")
+    ] = 0.0,
+    top_k: Annotated[int | None, typer.Option(min=1, help="draw among so many of the likeliest alone")] = None,
+    seed: Annotated[int, typer.Option(min=0, help="of what is drawn")] = 1,
+) -> None:
+    """Continue every line of a text. Example: stemma generate models/pretrained/gpt beginnings.txt --temperature 0.8."""
+    from stemma.adapters.generate import continue_lines
+
+    text = None if file == Path("-") else file
+    for line in continue_lines(model, text, tokens=tokens, temperature=temperature, top_k=top_k, seed=seed):
+        print(line, flush=True)
+
+
+@app.command()
 def explain(
     name: Annotated[str, typer.Argument(help="a worked example; left out, their names are shown")] = "",
 ) -> None:

@@ -12,7 +12,17 @@ import tokenizers
 if TYPE_CHECKING:
     from torch import Tensor, nn  # two seconds that only stages with a network should pay
 
-__all__ = ["Auxiliary", "Encoder", "Filler", "Filling", "HeadKind", "Scorer", "Scores"]
+__all__ = [
+    "Auxiliary",
+    "Encoder",
+    "Filler",
+    "Filling",
+    "Generator",
+    "HeadKind",
+    "RunningScorer",
+    "Scorer",
+    "Scores",
+]
 
 HeadKind = Literal["classification", "span", "tagging", "choice"]
 
@@ -87,3 +97,21 @@ class Filler(Protocol):
 
     def fill(self, text: str, count: int) -> list[list[Filling]]:
         """For every gap of a text its `count` most likely words, the likeliest first."""
+
+
+@runtime_checkable
+class RunningScorer(Protocol):
+    """A scorer that can also read on from one sentence to the next."""
+
+    def score_running(self, documents: Sequence[Sequence[str]]) -> Scores:
+        """Score documents, lists of sentences, each sentence behind those before it in its document."""
+
+
+class Generator(Protocol):
+    """Text that goes on where a beginning ends."""
+
+    def go_on(self, beginning: str, *, tokens: int, temperature: float, top_k: int | None, seed: int) -> str:
+        """The beginning and what follows, up to so many tokens.
+
+        At temperature 0 the likeliest token is taken each time; else one is drawn, the k likeliest alone if `top_k` says so.
+        """

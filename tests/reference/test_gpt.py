@@ -17,6 +17,7 @@ from stemma.families.gpt.family import GptExamples
 from stemma.families.gpt.forward import Cache, encode, extend
 from stemma.families.gpt.network import build_network, hidden_states, load_network, log_probabilities, nats, text_loss
 from stemma.families.gpt.scorer import load_scorer
+from stemma.families.gpt.text import TextRows
 from stemma.text.symbols import read_symbols
 from stemma.text.vocabulary import load_tokenizer
 from tests import toy_gpt, toy_ngrams
@@ -62,9 +63,10 @@ def test_logits_loss_and_gradients_are_theirs() -> None:
 @pytest.mark.parametrize("tokens_per_pass", [10_000, 32], ids=["one pass", "many passes"])
 def test_the_loss_of_a_batch_is_theirs(trained: Path, tokens_per_pass: int) -> None:
     """Of all rows of the corpus, the short last one among them."""
-    settings = toy_gpt.settings(batch_size=1000, tokens_per_pass=tokens_per_pass)
-    store = TokenStore.open(trained.parent / "tokens/train")
-    examples = GptExamples(store, read_symbols(trained), settings, seed=1)
+    store, symbols = TokenStore.open(trained.parent / "tokens/train"), read_symbols(trained)
+    num_rows = len(TextRows(store, symbols, width=16, seed=1))
+    settings = toy_gpt.settings(batch_size=num_rows, tokens_per_pass=tokens_per_pass)
+    examples = GptExamples(store, symbols, settings, seed=1)
     batch = examples.batch_at(0)
     network: Any = transformers.OpenAIGPTLMHeadModel.from_pretrained(trained)
     network.eval()
@@ -176,12 +178,12 @@ def test_initialisation_is_that_of_the_paper() -> None:
 
 
 def test_estimated_operations_are_those_that_torch_counts() -> None:
-    network: Any = build_network(toy_gpt.settings(layers=2, dropout=0.0), SYMBOLS, seed=1)
+    settings = toy_gpt.settings(layers=2, dropout=0.0)
+    network: Any = build_network(settings, SYMBOLS, seed=1)
     ids = token_rows(3, 16)
     with FlopCounterMode(display=False) as counter:
         network(input_ids=ids, labels=ids).loss.backward()
-    expected = pretraining_flops(layers=2, size=16, width=16, vocabulary_size=SYMBOLS.size, num_tokens=48)
-    assert counter.get_total_flops() == expected
+    assert counter.get_total_flops() == pretraining_flops(settings, SYMBOLS.size, 48)
 
 
 def test_weights_without_a_gradient_are_none(trained: Path) -> None:

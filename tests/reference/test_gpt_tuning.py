@@ -154,17 +154,25 @@ def test_the_order_of_a_symmetric_pair_does_not_matter(folder: Path) -> None:
 
 
 def test_choices_get_a_score_each(folder: Path) -> None:
-    """What multiple choice needs: (batch × choices) inputs, one score each, whatever stands beside them."""
-    model = load_encoder(folder).with_head("classification", ["score"], seed=3).eval()
+    """(batch × choices) inputs, one score each, whatever stands beside them."""
+    save_auxiliary_weight(0.5, folder)
+    model = load_encoder(folder).with_head("choice", ["first", "second"], seed=3).eval()
     scores = model(**inputs())
     assert scores.shape == (4, 1)
+    losses = load_encoder(folder).with_head("choice", ["first", "second"], seed=3).logits_and_losses(**inputs())[1]
+    assert losses.keys() == {"lm"}
     alone = torch.cat([model(**{name: row[:1] for name, row in inputs().items()})])
     torch.testing.assert_close(alone, scores[:1])
 
 
 @pytest.mark.parametrize(
     ("kind", "labels", "symmetric"),
-    [("classification", LABELS, True), ("span", [], False), ("tagging", ["O", "B-X", "I-X"], False)],
+    [
+        ("classification", LABELS, True),
+        ("span", [], False),
+        ("tagging", ["O", "B-X", "I-X"], False),
+        ("choice", ["first", "second"], False),
+    ],
 )
 def test_a_tuned_folder_loads(folder: Path, tmp_path: Path, kind: Any, labels: list[str], symmetric: bool) -> None:
     encoder = load_encoder(folder)

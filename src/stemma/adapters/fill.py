@@ -4,11 +4,9 @@ from collections.abc import Iterator
 from itertools import chain
 from pathlib import Path
 
-from stemma.adapters.score import STANDARD_INPUT
+from stemma.adapters.score import STANDARD_INPUT, family_of
 from stemma.data.lines import read_lines
 from stemma.errors import InputError
-from stemma.families import load_family
-from stemma.files import read_json
 from stemma.protocols import Filler
 
 __all__ = ["describe_fillings", "load_model_filler"]
@@ -35,9 +33,7 @@ def describe_fillings(model: Path, file: Path | None, count: int) -> Iterator[st
 
 def load_model_filler(model: Path) -> Filler:
     """The filler of a pretrained model, whichever family it is of."""
-    if not (model / "family.json").is_file():
-        raise InputError(f"{model}: not a pretrained model's folder (family.json is missing); see models/pretrained")
-    family = load_family(read_json(model / "family.json")["family"])
+    family = family_of(model)
     if family.load_filler is None:
         raise InputError(
             f"{model}: family {family.name!r} fills no gaps; use a model that was trained to, such as bert"

@@ -4,15 +4,17 @@ import math
 from collections.abc import Iterator
 from itertools import chain, islice, tee
 from pathlib import Path
+from typing import Any
 
 from stemma.data.lines import read_lines
 from stemma.errors import InputError
 from stemma.families import load_family
+from stemma.families.base import Family
 from stemma.files import read_json
 from stemma.protocols import Scorer, Scores
 from stemma.tasks.language import Figures, add_up, figures_of, score_batches
 
-__all__ = ["describe_scores", "load_model_scorer"]
+__all__ = ["STANDARD_INPUT", "describe_scores", "family_of", "load_model_scorer"]
 
 STANDARD_INPUT = Path("/dev/stdin")
 
@@ -44,12 +46,17 @@ def describe_scores(model: Path, file: Path | None) -> Iterator[str]:
 
 def load_model_scorer(model: Path) -> Scorer:
     """The scorer of a pretrained model, whichever family it is of."""
-    if not (model / "family.json").is_file():
-        raise InputError(f"{model}: not a pretrained model's folder (family.json is missing); see models/pretrained")
-    family = load_family(read_json(model / "family.json")["family"])
+    family = family_of(model)
     if family.load_scorer is None:
         raise InputError(f"{model}: family {family.name!r} gives no probabilities of sentences; use a language model")
     return family.load_scorer(model)
+
+
+def family_of(model: Path) -> Family[Any]:
+    """The family that a pretrained model's folder is of."""
+    if not (model / "family.json").is_file():
+        raise InputError(f"{model}: not a pretrained model's folder (family.json is missing); see models/pretrained")
+    return load_family(read_json(model / "family.json")["family"])
 
 
 def _header(pseudo: str, scores: Scores) -> str:

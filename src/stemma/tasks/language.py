@@ -28,6 +28,7 @@ __all__ = [
     "count_sentences",
     "figures_of",
     "measure",
+    "read_documents",
     "read_ids",
     "read_sentences",
     "sample_sentences",
@@ -112,8 +113,16 @@ def add_up(parts: Sequence[Figures]) -> Figures:
 
 def read_sentences(split_dir: Path) -> Iterator[str]:
     """The sentences of a split of a cleaned corpus, in order."""
-    for _, sentences in _read_documents(split_dir):
+    for _, sentences in read_documents(split_dir):
         yield from sentences
+
+
+def read_documents(split_dir: Path) -> Iterator[tuple[str, list[str]]]:
+    """The documents of a split of a cleaned corpus, in order: their ids and sentences."""
+    for path in parquet_files(split_dir):
+        with pq.ParquetFile(path, pre_buffer=False) as file:
+            for batch in file.iter_batches(_READ_DOCUMENTS, columns=["id", "sentences"], use_threads=False):
+                yield from zip(batch["id"].to_pylist(), batch["sentences"].to_pylist(), strict=True)
 
 
 def read_ids(split_dir: Path) -> Iterator[str]:
@@ -126,24 +135,17 @@ def read_ids(split_dir: Path) -> Iterator[str]:
 
 def count_sentences(split_dir: Path) -> int:
     """How many sentences a split has."""
-    return sum(len(sentences) for _, sentences in _read_documents(split_dir))
+    return sum(len(sentences) for _, sentences in read_documents(split_dir))
 
 
 def sample_sentences(split_dir: Path, count: int) -> list[str]:
     """The sentences with the lowest hashes of their document's id and their place in it: the same for every model."""
     keyed = (
         (hashlib.blake2b(f"{document}\0{place}".encode(), digest_size=8).digest(), sentence)
-        for document, sentences in _read_documents(split_dir)
+        for document, sentences in read_documents(split_dir)
         for place, sentence in enumerate(sentences)
     )
     return [sentence for _, sentence in heapq.nsmallest(count, keyed)]
-
-
-def _read_documents(split_dir: Path) -> Iterator[tuple[str, list[str]]]:
-    for path in parquet_files(split_dir):
-        with pq.ParquetFile(path, pre_buffer=False) as file:
-            for batch in file.iter_batches(_READ_DOCUMENTS, columns=["id", "sentences"], use_threads=False):
-                yield from zip(batch["id"].to_pylist(), batch["sentences"].to_pylist(), strict=True)
 
 
 def _batches(sentences: Iterable[str], size: int) -> Iterator[Sequence[str]]:

@@ -1,17 +1,19 @@
 """Chinese text through the same stages as any other: from a file to a language model that scores sentences."""
 
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from stemma.config import Params
+from stemma.config import Params, load_params
 from stemma.data.clean_documents import read_clean
 from stemma.data.splits import SPLITS
 from stemma.data.token_store import TokenStore
 from stemma.families.bert.family import FAMILY as BERT
+from stemma.families.gpt.family import FAMILY as GPT_FAMILY
 from stemma.families.ngram.family import FAMILY as NGRAM
 from stemma.families.ngram.model import NgramModel
 from stemma.files import read_json
@@ -20,26 +22,32 @@ from stemma.stages import clean, ingest, pretrain, tokenize, tokenizer, validate
 from stemma.text.segmentation import load_segmenter
 from stemma.text.vocabulary import load_tokenizer
 from stemma.training.tracker import NullTracker
-from tests import toy_bert, toy_corpora
+from tests import toy_bert, toy_corpora, toy_gpt
 
 CORPUS = Path(__file__).parents[2] / "chinese.txt"
+PARAMS = load_params(Path(__file__).parents[3] / "params.yaml")
+GPT = toy_gpt.SETTINGS | {"hidden_size": 48, "max_length": 24, "steps": 120, "batch_size": 8, "dropout": 0.0}
 QUIET = NullProgress()
 
 
 def settings() -> Params:
     source = {"kind": "files", "paths": ["data/external/chinese.txt"], "format": "blocks", "licence": "CC0"}
     words = {"corpus": "toy", "kind": "jieba", "vocabulary_size": 500, "min_frequency": 1, "lowercase": True}
-    families = toy_corpora.params().families | {"bert": toy_bert.SETTINGS}
     checks = {"max_quarantined_share": 0.1, "min_characters": 5, "max_characters": 1000, "max_label_share": 1.0}
     return toy_corpora.params(
         splits={"validation": 0.2, "test": 0.1},
         corpora={"toy": {"kind": "documents", "sources": {"chinese": source}}},
         validation=checks | {"overlap_ngram": 13, "max_overlap_share": 1.0},
-        tokenizers={"words": words, "characters": words | {"kind": "wordpiece"}},
-        families=families,
+        tokenizers={
+            "words": words,
+            "characters": words | {"kind": "word"},
+            "pieces": words | {"kind": "wordpiece"},
+        },
+        families={"ngram": PARAMS.families["ngram"], "gpt": GPT, "bert": toy_bert.SETTINGS},
         variants={
             "ngram": {"family": "ngram", "corpus": "toy", "tokenizer": "words"},
-            "bert": {"family": "bert", "corpus": "toy", "tokenizer": "characters"},
+            "gpt": {"family": "gpt", "corpus": "toy", "tokenizer": "characters"},
+            "bert": {"family": "bert", "corpus": "toy", "tokenizer": "pieces"},
         },
     )
 
@@ -60,7 +68,11 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
         checked = {"out": Path("valid"), "quarantine": Path("quarantine"), "report": Path("report.json")}
         validate.run(asked, QUIET, corpora=Path("raw"), tasks=Path("tasks"), **checked)
         clean.run(asked, QUIET, corpora=Path("valid/corpora"), out=Path("clean"))
-        for name, tokens, variant in (("words", "tokens", "ngram"), ("characters", "character-tokens", "bert")):
+        for name, tokens, variant in (
+            ("words", "tokens", "ngram"),
+            ("characters", "character-tokens", "gpt"),
+            ("pieces", "piece-tokens", "bert"),
+        ):
             tokenizer.run(name, asked, QUIET, corpus=corpus, out=Path(name))
             tokenize.run(QUIET, corpus=corpus, tokenizer=Path(name), out=Path(tokens))
             trained = {"tokens": Path(tokens), "tokenizer": Path(name), "out": Path(variant)}
@@ -125,12 +137,12 @@ def test_the_model_counts_and_scores_plain_text(project: Path) -> None:
 
 def test_bert_reads_characters_as_its_chinese_release_does(project: Path) -> None:
     """Every Chinese character is a token of its own, also where no space stands; nothing goes on a word but Latin letters."""
-    characters = load_tokenizer(project / "characters")
+    characters = load_tokenizer(project / "pieces")
     text = "我想要吃一个苹果，也要 tea。"
     pieces = characters.encode(text, add_special_tokens=False).tokens
     assert pieces[:10] == ["我", "想", "要", "吃", "一", "个", "苹", "果", "，", "也"]
     assert not any(piece.startswith("##") and not piece[2:].isascii() for piece in characters.get_vocab())
-    store = TokenStore.open(project / "character-tokens" / "train")
+    store = TokenStore.open(project / "piece-tokens" / "train")
     found = [store.sentence(s).tolist() for d in range(store.num_documents) for s in store.document(d)]
     for sentence, ids in zip(sentences(project, "train"), found, strict=True):
         if sentence.isalpha() or not any(character.isascii() for character in sentence):
@@ -149,3 +161,20 @@ def test_bert_trains_on_characters_scores_and_fills(project: Path) -> None:
     assert all(
         len(filling.word) == 1 or filling.word.startswith(("[", "##")) or filling.word.isascii() for filling in fillings
     )
+
+
+def test_gpt_continues_a_text_character_by_character(project: Path) -> None:
+    """It was trained on these few sentences until it knew them."""
+    assert GPT_FAMILY.load_generator is not None
+    generator = GPT_FAMILY.load_generator(project / "gpt")
+    asked: dict[str, Any] = {"temperature": 0.0, "top_k": None, "seed": 1}
+    known = "".join(sentences(project, "train"))
+    written = [generator.go_on(text[:5], tokens=4, **asked) for text in sentences(project, "train")[:8]]
+    for line, text in zip(written, sentences(project, "train"), strict=False):
+        assert line.startswith(text[:5])
+        assert len(line) == 9
+        assert all(pair in known for pair in map("".join, pairwise(line))), "no two characters that never met"
+    assert sum(line in known for line in written) >= 4
+    longer = generator.go_on("我想要吃一个苹果。", tokens=60, **asked)
+    assert 9 < len(longer) <= 69
+    assert " " not in longer

@@ -10,7 +10,7 @@ import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -24,6 +24,7 @@ from stemma.families.gpt.network import (
     load_network,
     num_positions,
     save_network,
+    with_more_tokens,
     word_vectors,
 )
 from stemma.files import atomic_path, read_json, write_json
@@ -123,12 +124,11 @@ class GptEncoder:
         """A fresh copy with a new head and three new tokens, drawn from `seed`."""
         if symmetric and kind != "classification":
             raise SettingsError(f"symmetric: a {kind} task has no two texts that may change places; leave it out")
-        network: Any = copy.deepcopy(self._network)
-        size = len(word_vectors(network))
+        size = len(word_vectors(self._network))
         marks = Marks.behind(size, self._id("[CLS]"), self._id("[SEP]"))
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            network.resize_token_embeddings(size + _OWN_TOKENS, mean_resizing=False)
+            network = with_more_tokens(copy.deepcopy(self._network), _OWN_TOKENS)
             head = Head(kind=kind, labels=list(labels), symmetric=symmetric, marks=marks)
             return TunedGpt(network, head, self._auxiliary_weight)
 

@@ -11,16 +11,17 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 import torch
-from pydantic import Field, NonNegativeInt, PositiveInt, model_validator
+from pydantic import Field, NonNegativeInt, PositiveInt
 
-from stemma.config import Settings, Share
+from stemma.config import Share
 from stemma.data.batches import Shuffler, pad_rows
 from stemma.data.token_store import TokenStore
 from stemma.errors import SettingsError
 from stemma.families.base import Family, Pretraining
 from stemma.families.gpt.budget import pretraining_flops
 from stemma.families.gpt.encoder import load_encoder, load_tuned, save_auxiliary_weight
-from stemma.families.gpt.network import build_network, save_network, text_loss
+from stemma.families.gpt.generator import load_generator
+from stemma.families.gpt.network import NetworkSettings, build_network, save_network, text_loss
 from stemma.families.gpt.scorer import load_scorer
 from stemma.families.gpt.text import TextRows
 from stemma.families.gpt.validation import validate
@@ -39,14 +40,9 @@ Ints = npt.NDArray[np.int64]
 __all__ = ["FAMILY", "GptExamples", "GptSettings", "pretrain"]
 
 
-class GptSettings(Settings):
-    """The size of the network and the budget."""
+class GptSettings(NetworkSettings):
+    """The shape of the network and the budget."""
 
-    layers: PositiveInt
-    hidden_size: PositiveInt
-    heads: PositiveInt
-    dropout: float = Field(ge=0, lt=1)
-    max_length: int = Field(ge=8)  # tokens
     steps: NonNegativeInt  # 0: no pretraining, the network as it was drawn
     batch_size: PositiveInt  # rows of max_length tokens
     tokens_per_pass: PositiveInt  # how much of a batch goes through the network at once: bounds memory
@@ -59,12 +55,6 @@ class GptSettings(Settings):
     precision: Precision  # of products; bfloat16 only where the processor has it
     threads: PositiveInt  # of each process
     processes: PositiveInt  # that share the passes of each batch
-
-    @model_validator(mode="after")
-    def _sizes_fit(self) -> "GptSettings":
-        if self.hidden_size % self.heads:
-            raise ValueError(f"hidden_size {self.hidden_size} is not a multiple of heads {self.heads}")
-        return self
 
 
 def pretrain(job: Pretraining[GptSettings]) -> dict[str, float]:
@@ -84,13 +74,7 @@ def pretrain(job: Pretraining[GptSettings]) -> dict[str, float]:
 
 def _budget(training: Training, settings: GptSettings, symbols: Symbols) -> dict[str, float]:
     """What training took."""
-    flops = pretraining_flops(
-        layers=settings.layers,
-        size=settings.hidden_size,
-        width=settings.max_length,
-        vocabulary_size=symbols.size,
-        num_tokens=training.num_tokens,
-    )
+    flops = pretraining_flops(settings, symbols.size, training.num_tokens)
     num_parameters = sum(parameter.numel() for parameter in training.model.parameters())
     return {"tokens": training.num_tokens, "parameters": num_parameters, "flops": round(flops)}
 
@@ -130,11 +114,12 @@ def _examples(job: Pretraining[GptSettings]) -> "GptExamples":
 
 
 class GptExamples:
-    """Rows of running text, by step."""
+    """Rows of running text, by step. Every batch is full: what an epoch's last one lacks are rows that it has had already."""
 
     def __init__(self, store: TokenStore, symbols: Symbols, settings: GptSettings, seed: int) -> None:
         self.rows = TextRows(store, symbols, width=settings.max_length, seed=seed)
-        lengths = np.full(len(self.rows), settings.max_length)
+        num_batches = -(-len(self.rows) // settings.batch_size)
+        lengths = np.full(num_batches * settings.batch_size, settings.max_length)
         self._shuffler = Shuffler(lengths, settings.batch_size, seed, alike=False)
         self._width, self._processes = settings.max_length, settings.processes
         self._rows_per_pass = max(1, settings.tokens_per_pass // self._width)
@@ -142,7 +127,7 @@ class GptExamples:
     def batch_at(self, step: int) -> Batch:
         """The batch of a step, counted from 0."""
         place = self._shuffler.at(step)
-        rows = self.rows.build(place.examples, place.epoch)
+        rows = self.rows.build(place.examples % len(self.rows), place.epoch)
         lengths = np.array([len(row) for row in rows])
         ids = pad_rows(np.concatenate(rows), np.cumsum(lengths) - lengths, lengths, 0, self._width + 1)
         total = int((lengths - 1).sum())
@@ -171,4 +156,5 @@ FAMILY: Final = Family(
     load_tuned=load_tuned,
     load_scorer=load_scorer,
     load_vectors=None,
+    load_generator=load_generator,
 )
