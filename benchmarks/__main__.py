@@ -18,6 +18,7 @@ MODULES = (
     "glove",
     "word2vec",
     "nnlm",
+    "elmo",
     "pretraining",
     "gpt",
     "compiled",

@@ -33,6 +33,9 @@ SETTINGS: Final[dict[str, Any]] = {
     "max_gradient_norm": 1.0,
     "checkpoint_every": 4,
     "threads": 1,
+    "tune": "frozen",
+    "task_size": 5,
+    "task_dropout": 0.1,
 }
 
 

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Auxiliary",
+    "Contextual",
     "Encoder",
     "Filler",
     "Filling",
     "Generator",
     "HeadKind",
+    "InContext",
     "RunningScorer",
     "Scorer",
     "Scores",
@@ -115,3 +117,18 @@ class Generator(Protocol):
 
         At temperature 0 the likeliest token is taken each time; else one is drawn, the k likeliest alone if `top_k` says so.
         """
+
+
+@dataclass(frozen=True, kw_only=True)
+class InContext:
+    """The tokens of a sentence as vectors that depend on all of it."""
+
+    vectors: npt.NDArray[np.float32]  # (tokens, size): the last layer, without special tokens
+    spans: npt.NDArray[np.int64]  # (tokens, 2): the characters of the sentence that each stands for
+
+
+class Contextual(Protocol):
+    """Vectors of words in their sentences."""
+
+    def read(self, sentences: Sequence[str]) -> list[InContext]:
+        """Read sentences, each by itself."""

@@ -14,7 +14,7 @@ from stemma.data.batches import Ragged
 from stemma.data.token_store import TokenStore
 from stemma.errors import CorruptionError, InputError, SettingsError
 from stemma.families.elmo.family import FAMILY, ElmoSettings
-from stemma.families.elmo.likelihood import running_nats, sentence_nats
+from stemma.families.elmo.likelihood import document_nats, sentence_nats
 from stemma.families.elmo.network import load_network
 from stemma.families.elmo.scorer import load_scorer
 from stemma.files import digest_tree
@@ -115,19 +115,33 @@ def test_sentences_one_by_one(model: Model) -> None:
 
 
 def test_running_text_goes_on_from_sentence_to_sentence(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A document is one long text to both models, whichever texts are read beside it and however long its stretches are."""
     network, symbols = load_network(model[0]), read_symbols(model[0])
-    sentences = Ragged.from_rows([[7, 8, 9, 10], [], [16], [9, 9, 1, 7, 8]], np.int64)
+    sentences = Ragged.from_rows([[7, 8, 9, 10], [], [16], [9, 9, 1, 7, 8], [11]], np.int64)
+    text = torch.tensor([6, 7, 8, 9, 10, 6, 6, 16, 6])
     with torch.inference_mode():
-        whole = running_nats(network, sentences, symbols)
+        whole = document_nats(network, sentences, np.array([0, 3, 5]), symbols)
+        for direction, given in enumerate((text, text.flip(0))):
+            tokens, places = torch.unique(given[None, :-1, None].expand(2, -1, 1), return_inverse=True)
+            top = network.read(tokens, places).layers[-1][direction, :, 0]
+            assert whole[direction, 0] == pytest.approx(network.nats(top, given[1:]).sum().item(), rel=1e-5)
         monkeypatch.setattr("stemma.families.elmo.likelihood._STEPS", 3)
-        assert running_nats(network, sentences, symbols) == pytest.approx(whole, rel=1e-5)
+        assert document_nats(network, sentences, np.array([0, 3, 5]), symbols) == pytest.approx(whole, rel=1e-5)
         alone = sentence_nats(network, sentences, symbols)
-    assert whole[0, 0] == pytest.approx(alone[0, 0], rel=1e-5), "the first that is read has nothing before it"
-    assert whole[1, -1] == pytest.approx(alone[1, -1], rel=1e-5)
-    assert not np.isclose(whole[0, 1:], alone[0, 1:], rtol=1e-4).any()
-    assert not np.isclose(whole[1, :-1], alone[1, :-1], rtol=1e-4).any()
-    scorer = load_scorer(model[0])
-    assert scorer.score(["a b c d", "e"], running=True).nats[1] != scorer.score(["a b c d", "e"]).nats[1]
+    assert not np.isclose(whole[:, 0], alone[:, :3].sum(axis=1), rtol=1e-4).any()
+
+
+def test_running_scores_are_what_was_validated(model: Model) -> None:
+    folder, metrics = model
+    texts = toy_nnlm.sentences(2, 20)
+    documents = [texts[:10], texts[10:]]  # as the store has them
+    scorer = load_scorer(folder)
+    scores, alone = scorer.score_running(documents), scorer.score(texts)
+    assert scores.num_predictions.tolist() == [alone.num_predictions[:10].sum(), alone.num_predictions[10:].sum()]
+    assert scores.num_unknown.tolist() == [0, 0]
+    perplexity = math.exp(scores.nats.sum() / scores.num_predictions.sum())
+    assert metrics["validation_running_perplexity"] == pytest.approx(perplexity, rel=1e-6)
+    assert scorer.score_running([["a b zz"], []]).num_unknown.tolist() == [1, 0]
 
 
 def test_the_same_twice(tmp_path: Path) -> None:

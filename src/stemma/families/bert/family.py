@@ -18,6 +18,7 @@ from stemma.data.token_store import TokenStore
 from stemma.errors import SettingsError
 from stemma.families.base import Family, Pretraining
 from stemma.families.bert.budget import pretraining_flops
+from stemma.families.bert.contextual import load_contextual
 from stemma.families.bert.examples import BertExamples
 from stemma.families.bert.filler import load_filler
 from stemma.families.bert.network import (
@@ -158,4 +159,5 @@ FAMILY: Final = Family(
     load_scorer=load_scorer,
     load_vectors=None,
     load_filler=load_filler,
+    load_contextual=load_contextual,
 )

@@ -4,7 +4,6 @@ Left out on purpose: the sampled softmax of the authors' code (`stemma.layers.wo
 its clipping of cells.
 """
 
-import math
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
@@ -14,29 +13,26 @@ from pydantic import Field, PositiveInt
 from torch import Tensor, nn
 
 from stemma.config import Share
-from stemma.data.batches import Ragged
-from stemma.data.sentence_blocks import cut
 from stemma.data.token_store import TokenStore
 from stemma.families.base import Family, Pretraining
-from stemma.families.elmo.likelihood import sentence_nats
+from stemma.families.elmo.contextual import load_contextual
+from stemma.families.elmo.encoder import TaskSettings, load_encoder, load_tuned, save_task_settings
 from stemma.families.elmo.network import DIRECTIONS, Elmo, NetworkSettings, build_network, save_network
 from stemma.families.elmo.scorer import load_scorer
 from stemma.families.elmo.streams import Streams
+from stemma.families.elmo.validation import validate
 from stemma.files import write_text
-from stemma.progress import Progress
 from stemma.text.symbols import Symbols, read_symbols
 from stemma.training.checkpoint import Checkpoints
-from stemma.training.figures import curve_csv, rounded
+from stemma.training.figures import curve_csv
 from stemma.training.loop import Batch, Training, deterministic
 from stemma.training.pretraining import optimisation_of, take_steps
 
-__all__ = ["FAMILY", "CarriedState", "ElmoSettings", "batch_source", "pretrain"]
-
-_BLOCK: Final = 1 << 15  # tokens that are validated on between two reports of progress
+__all__ = ["FAMILY", "CarriedState", "ElmoSettings", "batch_source", "pretrain", "windows_of"]
 
 
-class ElmoSettings(NetworkSettings):
-    """The shape of the network and the budget."""
+class ElmoSettings(NetworkSettings, TaskSettings):
+    """The shape of the network, the budget, and what tasks put on it."""
 
     steps: PositiveInt
     batch_size: PositiveInt  # streams of text that are read side by side
@@ -58,8 +54,9 @@ def pretrain(job: Pretraining[ElmoSettings]) -> dict[str, float]:
         job.progress.start("pretraining", settings.steps, "steps")
         training.advance(settings.steps, batch_source(job, symbols), CarriedState(training, settings.fresh_share))
         training.save()
-        metrics = _validate(network, TokenStore.open(job.tokens / "validation"), symbols, job.progress)
+        metrics = validate(network, TokenStore.open(job.tokens / "validation"), symbols, job.progress)
     save_network(network, settings, job.out)
+    save_task_settings(settings, job.out)
     write_text(job.out / "curve.csv", curve_csv(training.curve))
     return {
         **metrics,
@@ -98,7 +95,11 @@ def batch_source(job: Pretraining[ElmoSettings], symbols: Symbols) -> Callable[[
     """The training split's windows by the number of the step."""
     settings = job.settings
     store = TokenStore.open(job.tokens / "train")
-    streams = Streams(store, symbols, rows=settings.batch_size, length=settings.length, seed=job.seed)
+    return windows_of(Streams(store, symbols, rows=settings.batch_size, length=settings.length, seed=job.seed))
+
+
+def windows_of(streams: Streams) -> Callable[[int], Batch]:
+    """Windows as batches: the distinct tokens of each, and which of them stands where."""
 
     def batch_at(step: int) -> Batch:
         window = streams.at(step)
@@ -130,28 +131,6 @@ def _begin(job: Pretraining[ElmoSettings]) -> tuple[Training, Elmo]:
     return Training(network, optimisation, checkpoints, tracker=job.tracker, progress=job.progress), network
 
 
-def _validate(network: Elmo, store: TokenStore, symbols: Symbols, progress: Progress) -> dict[str, float]:
-    """Perplexity a token (each end of a sentence is one) and bits a byte of both models, sentence by sentence."""
-    if not store.num_sentences:
-        return {}
-    network.eval()
-    num_predicted = store.num_tokens + store.num_sentences
-    progress.start("validating", num_predicted, "tokens")
-    nats, done = [], 0
-    with torch.inference_mode():
-        for ids, offsets in cut(((shard.ids, shard.sentences) for shard in store.shards()), _BLOCK):
-            sentences = Ragged(np.asarray(ids, np.int64), offsets - offsets[0])
-            nats.append(sentence_nats(network, sentences, symbols).sum(axis=1))
-            done += len(ids) + len(sentences)
-            progress.update(done)
-    forward, backward = (math.fsum(one) for one in np.transpose(nats))
-    return {
-        "validation_perplexity": rounded(math.exp(forward / num_predicted)),
-        "validation_bits_per_byte": rounded(forward / math.log(2) / store.num_bytes),
-        "validation_backward_perplexity": rounded(math.exp(backward / num_predicted)),
-    }
-
-
 def _flops(network: Elmo) -> float:
     """Floating-point operations a token: each weight of a product multiplies and adds, forwards once and back twice.
 
@@ -176,8 +155,9 @@ FAMILY: Final = Family(
     params=ElmoSettings,
     pretrain=pretrain,
     steps=_steps,
-    load_encoder=None,
-    load_tuned=None,
+    load_encoder=load_encoder,
+    load_tuned=load_tuned,
     load_scorer=load_scorer,
     load_vectors=None,
+    load_contextual=load_contextual,
 )

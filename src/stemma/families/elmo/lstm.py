@@ -61,22 +61,23 @@ class _Recurrence(torch.autograd.Function):
         num_cells = cell.shape[2]
         gates = torch.baddbmm(bias.view(directions, 1, -1), inputs.flatten(1, 2), from_input)
         gates = gates.view(directions, length, rows, 4 * num_cells)
-        out, into, forget, new = gates.chunk(4, dim=3)
         cells = gates.new_empty(directions, length + 1, rows, num_cells)  # from the one before the first step on
-        tanhs = torch.empty_like(cells[:, 1:])
         outputs = gates.new_empty(directions, length + 1, rows, output.shape[2])
+        tanhs = torch.empty_like(cells[:, 1:])
         hidden = outputs[:, 1:] if projection is None else torch.empty_like(tanhs)
         outputs[:, 0], cells[:, 0] = output, cell
+        out, into, forget, new = (gate.unbind(1) for gate in gates.chunk(4, dim=3))
+        sigmoids, given = gates[..., : 3 * num_cells].unbind(1), gates.unbind(1)
+        cell_at, tanh_at, hidden_at, output_at = (each.unbind(1) for each in (cells, tanhs, hidden, outputs))
         for step in range(length):
-            gates[:, step].baddbmm_(outputs[:, step], from_output)
-            gates[:, step, :, : 3 * num_cells].sigmoid_()
-            new[:, step].tanh_()
-            torch.mul(forget[:, step], cells[:, step], out=cells[:, step + 1])
-            cells[:, step + 1].addcmul_(into[:, step], new[:, step])
-            torch.tanh(cells[:, step + 1], out=tanhs[:, step])
-            torch.mul(out[:, step], tanhs[:, step], out=hidden[:, step])
+            given[step].baddbmm_(output_at[step], from_output)
+            sigmoids[step].sigmoid_()
+            new[step].tanh_()
+            torch.mul(forget[step], cell_at[step], out=cell_at[step + 1]).addcmul_(into[step], new[step])
+            torch.tanh(cell_at[step + 1], out=tanh_at[step])
+            torch.mul(out[step], tanh_at[step], out=hidden_at[step])
             if projection is not None:
-                outputs[:, step + 1] = torch.bmm(hidden[:, step], projection)
+                torch.bmm(hidden_at[step], projection, out=output_at[step + 1])
         last = cells[:, -1].clone()
         ctx.save_for_backward(inputs, gates, cells, tanhs, outputs, hidden, from_input, from_output, projection)
         ctx.mark_non_differentiable(last)
@@ -87,24 +88,27 @@ class _Recurrence(torch.autograd.Function):
     def backward(ctx: Any, of_outputs: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         inputs, gates, cells, tanhs, outputs, hidden, from_input, from_output, projection = ctx.saved_tensors
         length, num_cells = tanhs.shape[1], tanhs.shape[3]
-        slopes, slope_of_cell = _slopes(gates, cells, tanhs)
-        by_cell = slopes.view(*slopes.shape[:3], 4, num_cells)[
-            :, :, :, 1:
-        ]  # those that reach the loss through the cell
-        forget = gates[..., 2 * num_cells : 3 * num_cells]
+        slopes, of_hidden_by_cell = _slopes(gates, cells, tanhs)
         of_gates, of_projected = torch.empty_like(gates), torch.empty_like(of_outputs)
-        of_gates_by_cell = of_gates.view(*gates.shape[:3], 4, num_cells)[:, :, :, 1:]
         back = from_output.transpose(1, 2).contiguous()
         unproject = None if projection is None else projection.transpose(1, 2).contiguous()
         of_cell, of_next = torch.zeros_like(cells[:, 0]), torch.zeros_like(outputs[:, 0])
+        # the output gate reaches the loss past the cell, the three others through it
+        (slope_out, slope_cell), (of_out, of_others) = (
+            (each[:, :, :, 0].unbind(1), each[:, :, :, 1:].unbind(1))
+            for each in (array.view(*gates.shape[:3], 4, num_cells) for array in (slopes, of_gates))
+        )
+        slope_hidden, forget = of_hidden_by_cell.unbind(1), gates.chunk(4, dim=3)[2].unbind(1)
+        asked, of_given, of_output_at = of_outputs.unbind(1), of_gates.unbind(1), of_projected.unbind(1)
         for step in reversed(range(length)):
-            of_output = torch.add(of_outputs[:, step], of_next, out=of_projected[:, step])
-            of_hidden = of_output if unproject is None else torch.bmm(of_output, unproject)
-            of_cell.addcmul_(of_hidden, slope_of_cell[:, step])
-            torch.mul(of_hidden, slopes[:, step, :, :num_cells], out=of_gates[:, step, :, :num_cells])
-            torch.mul(of_cell[:, :, None], by_cell[:, step], out=of_gates_by_cell[:, step])
-            of_cell.mul_(forget[:, step])
-            of_next = torch.bmm(of_gates[:, step], back)
+            of_hidden = torch.add(asked[step], of_next, out=of_output_at[step])
+            if unproject is not None:
+                of_hidden = torch.bmm(of_hidden, unproject)
+            of_cell.addcmul_(of_hidden, slope_hidden[step])
+            torch.mul(of_hidden, slope_out[step], out=of_out[step])
+            torch.mul(of_cell[:, :, None], slope_cell[step], out=of_others[step])
+            of_cell.mul_(forget[step])
+            torch.bmm(of_given[step], back, out=of_next)
         flat = of_gates.flatten(1, 2)
         of_inputs = torch.bmm(flat, from_input.transpose(1, 2)).view_as(inputs) if ctx.needs_input_grad[0] else None
         return (

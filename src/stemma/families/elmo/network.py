@@ -28,17 +28,19 @@ from stemma.text.symbols import Symbols, read_symbols
 
 __all__ = [
     "DIRECTIONS",
+    "SHAPE_FILE",
     "Elmo",
     "NetworkSettings",
     "Reading",
     "build_network",
+    "empty_network",
     "load_network",
     "save_network",
 ]
 
 DIRECTIONS: Final = 2
 _WEIGHTS: Final = "model.safetensors"
-_SHAPE: Final = "network.json"
+SHAPE_FILE: Final = "network.json"
 
 
 class NetworkSettings(Settings):
@@ -126,14 +128,19 @@ def save_network(network: Elmo, settings: NetworkSettings, out: Path) -> None:
     """Write the weights and the shape; what ids mean is the tokenizer's to say."""
     with atomic_path(out / _WEIGHTS) as temporary:
         save_file({name: tensor.contiguous() for name, tensor in network.state_dict().items()}, temporary)
-    write_json(out / _SHAPE, {name: getattr(settings, name) for name in NetworkSettings.model_fields})
+    write_json(out / SHAPE_FILE, {name: getattr(settings, name) for name in NetworkSettings.model_fields})
 
 
 def load_network(folder: Path) -> Elmo:
     """Read back what `save_network` wrote, with the tokenizer beside it."""
-    if not (folder / _SHAPE).is_file():
-        raise InputError(f"{folder}: no ELMo here ({_SHAPE} is missing); run its stage")
-    settings = NetworkSettings.model_validate(read_json(folder / _SHAPE))
-    network = Elmo(settings, read_symbols(folder), read_characters(folder, settings.max_characters))
+    network = empty_network(folder)
     network.load_state_dict(load_file(folder / _WEIGHTS))
     return network.eval()
+
+
+def empty_network(folder: Path) -> Elmo:
+    """A network of the shape that a folder says, for its tokenizer; its weights mean nothing yet."""
+    if not (folder / SHAPE_FILE).is_file():
+        raise InputError(f"{folder}: no ELMo here ({SHAPE_FILE} is missing); run its stage")
+    settings = NetworkSettings.model_validate(read_json(folder / SHAPE_FILE))
+    return Elmo(settings, read_symbols(folder), read_characters(folder, settings.max_characters))

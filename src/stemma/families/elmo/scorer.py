@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from stemma.data.batches import Ragged
-from stemma.families.elmo.likelihood import running_nats, sentence_nats
+from stemma.families.elmo.likelihood import document_nats
 from stemma.families.elmo.network import load_network
 from stemma.files import verify_manifest
 from stemma.protocols import Scores
@@ -23,7 +23,7 @@ __all__ = ["ElmoScorer", "load_scorer"]
 
 
 class ElmoScorer:
-    """Scores sentences, each by itself unless they are said to follow each other."""
+    """Scores sentences, each by itself or one after the other."""
 
     pseudo = False
 
@@ -32,22 +32,25 @@ class ElmoScorer:
         self._symbols = read_symbols(folder)
         self._tokenizer = load_tokenizer(folder)
 
-    def score(self, sentences: Sequence[str], *, running: bool = False) -> Scores:
-        """Minus the sum of log P(token | what was read before it), a sentence, its end included.
+    def score(self, sentences: Sequence[str]) -> Scores:
+        """Minus the sum of log P(token | what was read before it), a sentence, its end included."""
+        return self.score_running([[sentence] for sentence in sentences])
 
-        With `running` the sentences are one text, and the state goes on from each to the next, as the literature measures it.
-        """
-        encodings = self._tokenizer.encode_batch_fast(list(sentences), add_special_tokens=False)
+    def score_running(self, documents: Sequence[Sequence[str]]) -> Scores:
+        """The same of whole documents, in which either model goes on from a sentence to the next that it reads."""
+        sentences = [sentence for document in documents for sentence in document]
+        encodings = self._tokenizer.encode_batch_fast(sentences, add_special_tokens=False)
         tokens = Ragged.from_rows([encoding.ids for encoding in encodings], np.int64)
-        nats = np.zeros((2, 0))
-        if len(tokens):
-            with deterministic(threads=1), torch.inference_mode():
-                nats = (running_nats if running else sentence_nats)(self.network, tokens, self._symbols)
-        unknown = np.zeros(len(tokens), np.int64)
-        owners = np.repeat(np.arange(len(tokens)), tokens.lengths)
-        np.add.at(unknown, owners, self._symbols.readable(tokens.values) == self._symbols.unknown)
+        bounds = np.cumsum([0, *map(len, documents)])
+        with deterministic(threads=1), torch.inference_mode():
+            forward, backward = document_nats(self.network, tokens, bounds, self._symbols)
+        unknown = np.append(0, np.cumsum(self._symbols.readable(tokens.values) == self._symbols.unknown))
+        places = tokens.offsets[bounds]
         return Scores(
-            nats=nats[0], num_predictions=tokens.lengths + 1, num_unknown=unknown, others={"backward": nats[1]}
+            nats=forward,
+            num_predictions=np.diff(places) + np.diff(bounds),
+            num_unknown=np.diff(unknown[places]),
+            others={"backward": backward},
         )
 
 

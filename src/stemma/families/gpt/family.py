@@ -19,6 +19,7 @@ from stemma.data.token_store import TokenStore
 from stemma.errors import SettingsError
 from stemma.families.base import Family, Pretraining
 from stemma.families.gpt.budget import pretraining_flops
+from stemma.families.gpt.contextual import load_contextual
 from stemma.families.gpt.encoder import load_encoder, load_tuned, save_auxiliary_weight
 from stemma.families.gpt.generator import load_generator
 from stemma.families.gpt.network import NetworkSettings, build_network, save_network, text_loss
@@ -157,4 +158,5 @@ FAMILY: Final = Family(
     load_scorer=load_scorer,
     load_vectors=None,
     load_generator=load_generator,
+    load_contextual=load_contextual,
 )
