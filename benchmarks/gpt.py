@@ -30,7 +30,7 @@ SETTINGS: dict[str, Any] = {
     "max_length": 128,
     "steps": 1_000_000,
     "batch_size": 32,
-    "tokens_per_pass": 2048,
+    "tokens_per_pass": 4096,
     "learning_rate": 1e-4,
     "weight_decay": 0.01,
     "warmup_share": 0.1,

@@ -14,6 +14,8 @@ from torch.autograd.function import once_differentiable
 __all__ = ["stretches", "word_loss"]
 
 _SCORES: Final = 1 << 21  # held at once: a few MB
+_ROWS: Final = 256  # or so many rows, if that is more: fewer would read all weights, which no cache holds, too often
+_RARE: Final = 1e-30  # below this a probability has too few digits for its logarithm
 
 
 def word_loss(features: Tensor, weight: Tensor, bias: Tensor | None, words: Tensor, share: float) -> Tensor:
@@ -24,8 +26,8 @@ def word_loss(features: Tensor, weight: Tensor, bias: Tensor | None, words: Tens
 
 
 def stretches(num_rows: int, num_words: int) -> Iterator[slice]:
-    """Equal parts of the rows, few enough at a time that their scores stay in the caches."""
-    count = max(1, -(-num_rows * num_words // _SCORES))
+    """Equal parts of the rows, few enough at a time that their scores stay in the caches, unless weights are larger by far."""
+    count = max(1, -(-num_rows * num_words // max(_SCORES, _ROWS * num_words)))
     step = max(1, -(-num_rows // count))
     return (slice(start, min(start + step, num_rows)) for start in range(0, num_rows, step))
 
@@ -41,9 +43,9 @@ class _Loss(torch.autograd.Function):
         for rows in stretches(len(features), len(weight)):
             inputs, wanted = features[rows], words[rows, None]
             scores = torch.nn.functional.linear(inputs, weight, bias)
-            torch.log_softmax(scores, dim=1, out=scores)
-            nats -= scores.gather(1, wanted).sum()
-            errors = scores.exp_().scatter_add_(1, wanted, scores.new_full(wanted.shape, -1))
+            torch.softmax(scores, dim=1, out=scores)
+            nats -= _logarithms(scores.gather(1, wanted), inputs, weight, bias, wanted).sum()
+            errors = scores.scatter_add_(1, wanted, scores.new_full(wanted.shape, -1))
             torch.mm(errors, weight, out=of_features[rows])
             of_weight.addmm_(errors.t(), inputs, beta=float(rows.start > 0), alpha=share)  # the first one fills it
             if of_bias is not None:
@@ -57,3 +59,12 @@ class _Loss(torch.autograd.Function):
         if float(factor) == 1.0:  # as in training, where a copy of the largest gradient would be a waste
             return (*ctx.gradients, None, None)
         return (*(None if one is None else one * factor for one in ctx.gradients), None, None)
+
+
+def _logarithms(right: Tensor, inputs: Tensor, weight: Tensor, bias: Tensor | None, wanted: Tensor) -> Tensor:
+    """Of the probabilities (rows, 1) of the right words; those that are too small to tell are computed again, as logarithms."""
+    logarithms, rare = right.log(), (right[:, 0] < _RARE).nonzero()[:, 0]
+    if len(rare):
+        scores = torch.nn.functional.linear(inputs[rare], weight, bias)
+        logarithms[rare] = torch.log_softmax(scores, dim=1).gather(1, wanted[rare])
+    return logarithms

@@ -15,6 +15,7 @@ from stemma.layers.word_loss import stretches, word_loss
 @pytest.mark.parametrize("with_bias", [True, False])
 def test_loss_and_gradients_equal_those_of_cross_entropy(monkeypatch, held, factor, with_bias):
     monkeypatch.setattr(module, "_SCORES", held)
+    monkeypatch.setattr(module, "_ROWS", 1)
     generator = torch.Generator().manual_seed(1)
     features, weight, bias = (
         torch.randn(*shape, generator=generator, dtype=torch.float64, requires_grad=True)
@@ -28,6 +29,15 @@ def test_loss_and_gradients_equal_those_of_cross_entropy(monkeypatch, held, fact
     gradients = torch.autograd.grad(found * factor, learned)
     for ours, theirs in zip(gradients, torch.autograd.grad(wanted * factor, learned), strict=True):
         torch.testing.assert_close(ours, theirs)
+
+
+def test_words_that_are_next_to_impossible_cost_what_they_should():
+    """Their probability is below the smallest number there is; its logarithm is not."""
+    features, words = torch.tensor([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]], requires_grad=True), torch.tensor([1, 1, 0])
+    weight = torch.tensor([[150.0, 0.0], [0.0, 0.0], [80.0, 0.0]])
+    loss = word_loss(features, weight, None, words, 1.0)
+    torch.testing.assert_close(loss, cross_entropy(linear(features, weight), words, reduction="sum"))
+    assert float(loss.detach()) > 150
 
 
 def test_without_predictions_there_is_no_loss():
@@ -51,3 +61,4 @@ def test_products_of_16_bits_before_it_change_nothing_in_it():
 def test_stretches_cover_all_rows():
     rows = [row for part in stretches(1000, 100_000) for row in range(part.start, part.stop)]
     assert rows == list(range(1000))
+    assert all(part.stop - part.start >= 200 for part in stretches(1000, 100_000)), "weights are read a few times only"
