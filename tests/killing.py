@@ -27,7 +27,7 @@ from stemma.stages import finetune, pretrain
 from stemma.tasks import tuning
 from stemma.training import checkpoint, word_vectors
 from stemma.training.tracker import NullTracker
-from tests import toy_bert, toy_counts, toy_elmo, toy_gpt, toy_nnlm, toy_tasks, toy_vectors
+from tests import toy_bert, toy_counts, toy_elmo, toy_gpt, toy_nnlm, toy_tasks, toy_transformer, toy_vectors
 
 
 class Watch(NullProgress):
@@ -91,7 +91,7 @@ FINETUNE: dict[str, Callable[[], Watch | None]] = {
     "in the second seed": lambda: Watch(10, part=2),
     "while the result is written": lambda: die_in(finetune, "write_manifest", 2, before=True),
 }
-# NNLM, GPT and ELMo, whose second epoch begins with step 10, take 12 steps too; then they go through the validation split.
+# NNLM, GPT, the Transformer and ELMo (whose second epoch begins with step 10) take 12 steps too, then validate.
 LANGUAGE_MODEL: dict[str, Callable[[], Watch | None]] = {
     "between two checkpoints": lambda: Watch(7),
     "while the tensors of the second are written": lambda: die_in(checkpoint, "save_file", 2, half=True),
@@ -180,6 +180,7 @@ STAGES: dict[str, tuple[Callable[[Path, Path, Watch], None], dict[str, Callable[
     "nnlm": (partial(run_language_model, "nnlm", toy_nnlm.SETTINGS), LANGUAGE_MODEL),
     "gpt": (partial(run_language_model, "gpt", toy_gpt.SETTINGS), LANGUAGE_MODEL),
     "elmo": (partial(run_language_model, "elmo", toy_elmo.SETTINGS), LANGUAGE_MODEL),
+    "transformer": (partial(run_language_model, "transformer", toy_transformer.SETTINGS), LANGUAGE_MODEL),
     "bert-no-nsp": (partial(run_language_model, "bert", NO_NSP), LANGUAGE_MODEL),
     "bert-left-to-right": (partial(run_language_model, "bert", ONE_WAY), LANGUAGE_MODEL),
 }

@@ -299,6 +299,19 @@ def score(
 
 
 @app.command()
+def translate(
+    model: Annotated[Path, typer.Argument(help="a pretrained model's folder")],
+    file: Annotated[Path, typer.Argument(help="text, a sentence a line; - is standard input")] = Path("-"),
+    beam: Annotated[int, typer.Option(min=0, help="beginnings that are held; 0 is the model's own number")] = 0,
+) -> None:
+    """Translate a text line by line. Example: stemma translate models/pretrained/transformer text.txt."""
+    from stemma.adapters.translate import translate_lines
+
+    for line in translate_lines(model, None if file == Path("-") else file, beam or None):
+        print(line)
+
+
+@app.command()
 def fill(
     model: Annotated[Path, typer.Argument(help="a pretrained model's folder")],
     file: Annotated[Path, typer.Argument(help="text with [MASK] in every line; - is standard input")] = Path("-"),
@@ -333,11 +346,16 @@ def generate(
 @app.command()
 def explain(
     name: Annotated[str, typer.Argument(help="a worked example; left out, their names are shown")] = "",
+    plot: Annotated[Path | None, typer.Option(help="an .svg to draw it into, if it has a plot")] = None,
 ) -> None:
     """Tell one of the lectures' worked examples, step by step. Example: stemma explain chain-rule."""
+    from stemma.lessons import draw, lessons
     from stemma.lessons import explain as tell
-    from stemma.lessons import lessons
 
+    if plot is not None:
+        draw(name, plot)
+        print(f"Wrote {plot}")
+        return
     for line in tell(name) if name else lessons():
         print(line)
 

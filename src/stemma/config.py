@@ -23,12 +23,14 @@ __all__ = [
     "Evaluation",
     "FilesSource",
     "Finetuning",
+    "GeneratedPairs",
     "GeneratedSource",
     "HubSource",
     "NearDuplicates",
     "OfflineProbe",
     "OfflineTask",
     "Pair",
+    "ParallelFiles",
     "Params",
     "Probe",
     "ProbeBundled",
@@ -111,14 +113,48 @@ class HubSource(Settings):
     text_column: str = "text"
 
 
-Source = Annotated[BundledSource | GeneratedSource | FilesSource | HubSource, Field(discriminator="kind")]
+class ParallelFiles(Settings):
+    """Two aligned files, a sentence a line: the source and its translation. Two for each split, where a set has its own.
+
+    One outside `data/external` needs its sha256, or a change of it would go unseen.
+    """
+
+    kind: Literal["parallel-files"]
+    files: tuple[str, str] | dict[Literal["train", "validation", "test"], tuple[str, str]]
+    licence: str
+    sha256: dict[str, Sha256] = {}
+
+
+class GeneratedPairs(Settings):
+    """Sentences that the project writes itself, with their translation by rules: works offline."""
+
+    kind: Literal["generated-pairs"]
+    name: Literal["invented-language"]
+    pairs: PositiveInt
+    seed: int
+    licence: str
+
+
+Source = Annotated[
+    BundledSource | GeneratedSource | FilesSource | HubSource | ParallelFiles | GeneratedPairs,
+    Field(discriminator="kind"),
+]
 
 
 class Corpus(Settings):
-    """What a variant pretrains on."""
+    """What a variant pretrains on: documents, or sentences with their translations."""
 
-    kind: Literal["documents"]
+    kind: Literal["documents", "parallel"]
     sources: dict[Name, Source] = Field(min_length=1)
+
+    @model_validator(mode="after")
+    def _sources_fit_the_kind(self) -> "Corpus":
+        for name, source in self.sources.items():
+            if isinstance(source, ParallelFiles | GeneratedPairs) != (self.kind == "parallel"):
+                raise ValueError(
+                    f"sources.{name}: a source of kind {source.kind!r} does not make a corpus of {self.kind!r}"
+                )
+        return self
 
 
 class Splits(Settings):
@@ -361,6 +397,8 @@ class Params(Settings):
         for name, task in self.tasks.items():
             if isinstance(task.source, OfflineTask):
                 _known(f"tasks.{name}.source.corpus", task.source.corpus, self.corpora)
+                if self.corpora[task.source.corpus].kind != "documents":
+                    raise ValueError(f"tasks.{name}.source.corpus: a task is made from documents, not from pairs")
                 for source in task.source.sources:
                     _known(f"tasks.{name}.source.sources", source, self.corpora[task.source.corpus].sources)
         for name, pair in self.pairs.items():

@@ -24,6 +24,7 @@ __all__ = [
     "RunningScorer",
     "Scorer",
     "Scores",
+    "Translator",
 ]
 
 HeadKind = Literal["classification", "span", "tagging", "choice"]
@@ -84,6 +85,13 @@ class Scorer(Protocol):
 
     def score(self, sentences: Sequence[str]) -> Scores:
         """Score sentences, each by itself."""
+
+
+class Translator(Protocol):
+    """Sentences of one language to sentences of another."""
+
+    def translate(self, sentences: Sequence[str], *, beam: int | None = None) -> list[str]:
+        """Translate sentences, each by itself; with another width of the beam than the model's own, if one is given."""
 
 
 @dataclass(frozen=True)

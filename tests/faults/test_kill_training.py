@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests import toy_bert, toy_counts, toy_elmo, toy_gpt, toy_nnlm, toy_tasks, toy_vectors
+from tests import toy_bert, toy_counts, toy_elmo, toy_gpt, toy_nnlm, toy_tasks, toy_transformer, toy_vectors
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -126,7 +126,9 @@ def test_word_vectors_end_with_the_same_bits(tmp_path, family):
     }, "finished epochs are not trained again"
 
 
-@pytest.mark.parametrize(("family", "toy"), [("nnlm", toy_nnlm), ("gpt", toy_gpt), ("elmo", toy_elmo)])
+@pytest.mark.parametrize(
+    ("family", "toy"), [("nnlm", toy_nnlm), ("gpt", toy_gpt), ("elmo", toy_elmo), ("transformer", toy_transformer)]
+)
 def test_a_neural_language_model_ends_with_the_same_bits(tmp_path, family, toy):
     """ELMo's checkpoints hold the state that its streams are read on with."""
     toy.pretraining(tmp_path)

@@ -69,7 +69,7 @@ REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
     "text where a number is": (put("seed", "one"), "seed: Input should be a valid integer"),
     "no seeds": (put("finetuning.seeds", []), "finetuning.seeds: List should have at least 1 item"),
     "a choice that is none": (put("cleaning.unicode", "ASCII"), "cleaning.unicode: Input should be 'NFC' or 'NFKC'"),
-    "no such corpus": (put("tokenizers.word.corpus", "news"), "tokenizers.word.corpus: no 'news' among stories"),
+    "no such corpus": (put("tokenizers.word.corpus", "news"), "tokenizers.word.corpus: no 'news' among invented, stories"),
     "no such family": (put("variants.bert.family", "xlnet"), "variants.bert.family: no 'xlnet' among bert, "),
     "a family of no one": (put("families.xlnet", {}), "families.xlnet: no such family; there are bert, "),
     "no such variant": (
@@ -106,6 +106,31 @@ REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
             "kind": "files", "paths": ["a.txt"], "format": "text", "licence": "CC0", "sha256": {"a.txt": "abc"},
         }),
         "corpora.stories.sources.own.files.sha256.a.txt: String should match pattern",
+    ),
+    "documents in a parallel corpus": (
+        put("corpora.stories.kind", "parallel"),
+        "corpora.stories: sources.stories: a source of kind 'generated' does not make a corpus of 'parallel'",
+    ),
+    "pairs in a corpus of documents": (put("corpora.invented.kind", "documents"), "a source of kind 'generated-pairs' does not"),
+    "three aligned files": (
+        put("corpora.invented.sources.own", {"kind": "parallel-files", "files": ["a", "b", "c"], "licence": "CC0"}),
+        "corpora.invented.sources.own.parallel-files.files",
+    ),
+    "a split of no one": (
+        put("corpora.invented.sources.own", {"kind": "parallel-files", "files": {"dev": ["a", "b"]}, "licence": "CC0"}),
+        "Input should be 'train', 'validation' or 'test'",
+    ),
+    "a task of pairs": (
+        put("tasks.word-order.source.corpus", "invented"),
+        "tasks.word-order.source.corpus: a task is made from documents, not from pairs",
+    ),
+    "a language model of pairs": (
+        put("variants.bert-pairs", {"family": "bert", "corpus": "invented", "tokenizer": "pairs"}),
+        "variants.bert-pairs.corpus: family 'bert' is trained on a corpus of kind 'documents', which 'invented' is not",
+    ),
+    "a translation of documents": (
+        put("variants.transformer-stories", {"family": "transformer", "corpus": "stories", "tokenizer": "wordpiece"}),
+        "family 'transformer' is trained on a corpus of kind 'parallel', which 'stories' is not",
     ),
 }  # fmt: skip
 

@@ -14,6 +14,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from stemma.data.splits import Split
 from stemma.data.string_columns import string_array, string_list_array
 from stemma.errors import InputError
 
@@ -39,22 +40,27 @@ BYTES_PER_FILE: Final = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as a source gives it: `key` is its own id, title or position, unique within the source."""
+    """A document as a source gives it: `key` is its own id, title or position, unique within the source.
+
+    In a parallel corpus it is a sentence and its translation, in two lines. A source that has splits of its own says the `split`.
+    """
 
     key: str
     title: str
     text: str
+    split: Split | None = None
 
 
-def document_id(source: str, key: str) -> str:
-    """A document's stable id: a hash of its source's name and its key there."""
-    return hashlib.blake2b(f"{source}\0{key}".encode(), digest_size=16).hexdigest()
+def document_id(source: str, key: str, split: Split | None = None) -> str:
+    """A document's stable id: a hash of its source's name and its key there, after its split if the source says one."""
+    digest = hashlib.blake2b(f"{source}\0{key}".encode(), digest_size=16).hexdigest()
+    return f"{split}-{digest}" if split else digest
 
 
 def document_row(document: Document, source: str, licence: str) -> dict[str, bytes]:
     """A document as a row of `DOCUMENT_SCHEMA`, in UTF-8."""
     values = {
-        "id": document_id(source, document.key),
+        "id": document_id(source, document.key, document.split),
         "source": source,
         "licence": licence,
         "title": document.title,

@@ -3,14 +3,15 @@
 import hashlib
 import re
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from stemma.config import FilesSource, resolve_path
+from stemma.config import FilesSource, ParallelFiles, resolve_path
 from stemma.data.input_files import InputFile, find_inputs
+from stemma.data.splits import Split
 from stemma.errors import InputError, SettingsError
 from stemma.files import digest_file
 
-__all__ = ["describe_file", "find_source_files"]
+__all__ = ["PairedFiles", "describe_file", "find_paired_files", "find_source_files"]
 
 _PATTERN: Final = re.compile(r"[*?\[]")
 
@@ -29,6 +30,27 @@ def find_source_files(source: FilesSource, external: Path) -> list[InputFile]:
             files.append(InputFile(file.path, _portable(entry)))
     _refuse_repeats(files)
     return files
+
+
+class PairedFiles(NamedTuple):
+    """Two aligned files, and the split that they are, if the source says so."""
+
+    source: InputFile
+    target: InputFile
+    split: Split | None
+
+
+def find_paired_files(source: ParallelFiles, external: Path) -> list[PairedFiles]:
+    """Every two aligned files of a source, checked."""
+    by_split = source.files if isinstance(source.files, dict) else {None: source.files}
+    pairs = []
+    for split, names in by_split.items():
+        first, second = (
+            InputFile(file.path, _portable(file.name)) for file in find_inputs(names, source.sha256, external)
+        )
+        pairs.append(PairedFiles(first, second, split))
+    _refuse_repeats([file for pair in pairs for file in (pair.source, pair.target)])
+    return pairs
 
 
 def describe_file(file: InputFile) -> dict[str, object]:

@@ -12,7 +12,7 @@ line. A document that is merely bad (empty, too short, a repeat) passes: it is f
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping
-from itertools import islice
+from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,10 +25,11 @@ from stemma.data.documents import Document
 from stemma.data.input_files import InputFile
 from stemma.data.lines import check_text, read_json_lines, read_lines
 from stemma.data.mediawiki import read_pages
+from stemma.data.source_files import PairedFiles
 from stemma.data.workspace import open_workspace
 from stemma.errors import InputError
 
-__all__ = ["read_file", "read_mediawiki", "record_document"]
+__all__ = ["read_file", "read_mediawiki", "read_paired_files", "record_document"]
 
 Converter = Callable[[str], str]
 MAX_DOCUMENT_CHARACTERS: Final = 64 << 20
@@ -57,6 +58,20 @@ def read_mediawiki(path: Path, name: str, to_prose: Converter) -> Iterator[Docum
         for page in read_pages(file, name):
             if page.namespace == "0" and not page.is_redirect:
                 yield Document(key=page.id, title=page.title, text=to_prose(page.text))
+
+
+def read_paired_files(files: PairedFiles) -> Iterator[Document]:
+    """A document for every line of two aligned files: the source, and its translation in the next line."""
+    counts = [0, 0]
+    for pair in zip_longest(*(read_lines(file.path, file.name) for file in (files.source, files.target))):
+        counts = [count + (line is not None) for count, line in zip(counts, pair, strict=True)]
+        if counts[0] == counts[1]:
+            (number, source), (_, target) = pair
+            yield Document(f"{files.source.name}:{number}", "", f"{source}\n{target}", files.split)
+    if counts[0] != counts[1]:
+        raise InputError(
+            f"{files.source.name} has {counts[0]:,} lines and {files.target.name} has {counts[1]:,}; aligned files have as many"
+        )
 
 
 def record_document(

@@ -14,7 +14,15 @@ from stemma.errors import SettingsError
 if TYPE_CHECKING:
     from stemma.families.base import Family
 
-__all__ = ["check_families", "families", "family_module", "family_settings", "has_encoder", "load_family"]
+__all__ = [
+    "check_families",
+    "families",
+    "family_module",
+    "family_settings",
+    "has_encoder",
+    "load_family",
+    "reads_pairs",
+]
 
 
 def families() -> list[str]:
@@ -44,12 +52,25 @@ def has_encoder(name: str) -> bool:
     return encoder
 
 
+def reads_pairs(name: str) -> bool:
+    """Whether a family is trained on sentences with their translations; said by its package, like `has_encoder`."""
+    pairs: bool = getattr(importlib.import_module(f"{__name__}.{name}"), "PARALLEL", False)
+    return pairs
+
+
 def check_families(params: Params) -> None:
     """Refuse families that do not exist and pairs that can't be, before any stage has run."""
     there = families()
     for name in params.families:
         if name not in there:
             raise SettingsError(f"params.yaml: families.{name}: no such family; there are {', '.join(there)}")
+    for name, variant in params.variants.items():
+        wanted = "parallel" if reads_pairs(variant.family) else "documents"
+        if params.corpora[variant.corpus].kind != wanted:
+            raise SettingsError(
+                f"params.yaml: variants.{name}.corpus: family {variant.family!r} is trained on a corpus of kind {wanted!r},"
+                f" which {variant.corpus!r} is not"
+            )
     for name, pair in params.pairs.items():
         if not has_encoder(pair.family):
             raise SettingsError(

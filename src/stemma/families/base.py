@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from stemma.config import Settings
 from stemma.progress import Progress
-from stemma.protocols import Contextual, Encoder, Filler, Generator, HeadKind, Scorer
+from stemma.protocols import Contextual, Encoder, Filler, Generator, HeadKind, Scorer, Translator
 from stemma.text.vectors import WordVectors
 from stemma.training.tracker import Tracker
 
@@ -49,4 +49,5 @@ class Family(Generic[P]):
     load_vectors: Callable[[Path], WordVectors] | None  # for neighbours, analogies and similarity
     load_filler: Callable[[Path], Filler] | None = None  # words for the gaps of a text
     load_generator: Callable[[Path], Generator] | None = None  # for text that goes on
+    load_translator: Callable[[Path], Translator] | None = None  # from one language to another, for BLEU
     load_contextual: Callable[[Path], Contextual] | None = None  # what tokens are in their sentences

@@ -18,10 +18,15 @@ _ROWS: Final = 256  # or so many rows, if that is more: fewer would read all wei
 _RARE: Final = 1e-30  # below this a probability has too few digits for its logarithm
 
 
-def word_loss(features: Tensor, weight: Tensor, bias: Tensor | None, words: Tensor, share: float) -> Tensor:
-    """`share` of the nats of all predictions, from features (predictions, size) and weights (words, size)."""
+def word_loss(
+    features: Tensor, weight: Tensor, bias: Tensor | None, words: Tensor, share: float, *, smoothing: float = 0.0
+) -> Tensor:
+    """`share` of the nats of all predictions, from features (predictions, size) and weights (words, size).
+
+    With `smoothing`, that share of what is asked of each prediction is spread over all words alike (Szegedy et al. 2016).
+    """
     with torch.autocast(features.device.type, enabled=False):  # sums of so many exponentials ask for all digits
-        total: Tensor = _Loss.apply(features.to(weight.dtype), weight, bias, words, share)  # type: ignore[no-untyped-call]
+        total: Tensor = _Loss.apply(features.to(weight.dtype), weight, bias, words, share, smoothing)  # type: ignore[no-untyped-call]
     return total
 
 
@@ -36,16 +41,23 @@ class _Loss(torch.autograd.Function):
     """Forward computes the gradients too, while the scores of some rows are at hand."""
 
     @staticmethod
-    def forward(ctx: Any, features: Tensor, weight: Tensor, bias: Tensor | None, words: Tensor, share: float) -> Tensor:
+    def forward(
+        ctx: Any, features: Tensor, weight: Tensor, bias: Tensor | None, words: Tensor, share: float, smoothing: float
+    ) -> Tensor:
         of_features, of_weight = torch.empty_like(features), torch.zeros_like(weight)
         of_bias = None if bias is None else torch.zeros_like(bias)
         nats = features.new_zeros(())
         for rows in stretches(len(features), len(weight)):
             inputs, wanted = features[rows], words[rows, None]
             scores = torch.nn.functional.linear(inputs, weight, bias)
+            spread = scores.sum() - len(weight) * scores.gather(1, wanted).sum() if smoothing else 0.0
             torch.softmax(scores, dim=1, out=scores)
-            nats -= _logarithms(scores.gather(1, wanted), inputs, weight, bias, wanted).sum()
-            errors = scores.scatter_add_(1, wanted, scores.new_full(wanted.shape, -1))
+            right = _logarithms(scores.gather(1, wanted), inputs, weight, bias, wanted).sum()
+            # the logarithms of all words' probabilities add up to spread + words x right
+            nats -= right + smoothing / len(weight) * spread
+            errors = scores.scatter_add_(1, wanted, scores.new_full(wanted.shape, smoothing - 1))
+            if smoothing:
+                errors -= smoothing / len(weight)
             torch.mm(errors, weight, out=of_features[rows])
             of_weight.addmm_(errors.t(), inputs, beta=float(rows.start > 0), alpha=share)  # the first one fills it
             if of_bias is not None:
@@ -57,8 +69,8 @@ class _Loss(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, factor: Tensor) -> tuple[Tensor | None, ...]:
         if float(factor) == 1.0:  # as in training, where a copy of the largest gradient would be a waste
-            return (*ctx.gradients, None, None)
-        return (*(None if one is None else one * factor for one in ctx.gradients), None, None)
+            return (*ctx.gradients, None, None, None)
+        return (*(None if one is None else one * factor for one in ctx.gradients), None, None, None)
 
 
 def _logarithms(right: Tensor, inputs: Tensor, weight: Tensor, bias: Tensor | None, wanted: Tensor) -> Tensor:

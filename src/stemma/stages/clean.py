@@ -14,9 +14,9 @@ from stemma.data.splits import Split
 from stemma.data.workers import Workers, in_batches, open_workers
 from stemma.data.workspace import data_threads, keep_no_large_blocks, open_workspace
 from stemma.errors import InputError
-from stemma.files import atomic_dir, write_json
+from stemma.files import MANIFEST, atomic_dir, read_json, write_json
 from stemma.progress import Progress
-from stemma.text.clean_text import clean_text
+from stemma.text.clean_text import clean_pair, clean_text
 
 __all__ = ["run"]
 
@@ -49,11 +49,12 @@ def _clean(params: Params, progress: Progress, corpus: Path, folder: Path) -> di
 
 
 def _fill(pool: DocumentPool, params: Params, workers: Workers, progress: Progress, corpus: Path) -> Counter[str]:
-    """Read, clean and measure the documents; short ones are left out."""
+    """Read, clean and measure the documents; short ones, and pairs of which one side is empty, are left out."""
     progress.start(f"cleaning {corpus.name}", count_documents(corpus), "documents")
     counts = Counter(dict.fromkeys(("documents", "characters", "characters_normalised", "too_short"), 0))
     batches = in_batches(_rows(corpus), size_of=lambda row: len(row[2]))
-    for packed, read in workers.map(partial(_clean_rows, params.cleaning, params.splits, pool.texts_dir), batches):
+    clean_rows = partial(_clean_rows, params.cleaning, params.splits, pool.texts_dir, _holds_pairs(corpus))
+    for packed, read in workers.map(clean_rows, batches):
         pool.add(packed)
         counts.update(read)
         progress.update(counts["documents"])
@@ -67,17 +68,23 @@ def _rows(corpus: Path) -> Iterator[Row]:
             yield document_id.as_py(), source.as_py(), text.as_buffer().to_pybytes()
 
 
+def _holds_pairs(corpus: Path) -> bool:
+    """Whether a corpus is of sentences with their translations, as `ingest` noted."""
+    manifest = corpus / MANIFEST
+    return manifest.is_file() and read_json(manifest).get("kind") == "parallel"
+
+
 def _clean_rows(
-    settings: Cleaning, splits: Splits, texts_dir: Path, rows: list[Row]
+    settings: Cleaning, splits: Splits, texts_dir: Path, pairs: bool, rows: list[Row]
 ) -> tuple[PackedDocuments, dict[str, int]]:
     """What a worker does with documents that were read."""
     documents = []
     counts = dict.fromkeys(("characters", "characters_normalised"), 0)
     for document_id, source, data in rows:
-        text = clean_text(data, settings.unicode)
+        text = clean_pair(data, settings.unicode) if pairs else clean_text(data, settings.unicode)
         counts["characters"] += text.num_characters_raw
         counts["characters_normalised"] += text.num_characters
-        if len(text.words) >= settings.min_document_words:
+        if text.sentences if pairs else len(text.words) >= settings.min_document_words:
             documents.append(CleanedDocument(document_id, source, text.sentences, text.words, text.digest))
     counts |= {"documents": len(rows), "too_short": len(rows) - len(documents)}
     return pack_documents(documents, splits, settings.near_duplicates, texts_dir), counts

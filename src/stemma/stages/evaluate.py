@@ -1,4 +1,4 @@
-"""Stage `evaluate`: scores of every variant on held-out text, probes and its tasks' test splits, beside their baselines."""
+"""Stage `evaluate`: scores of every variant on held-out text or pairs, probes and its tasks' test splits, with baselines."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,6 +23,7 @@ from stemma.tasks.probes import probe_path, read_probe
 from stemma.tasks.report import results_table
 from stemma.tasks.storage import read_rows, split_path
 from stemma.tasks.systems import Systems
+from stemma.tasks.translation import measure_translations, read_parallel
 from stemma.tasks.word_vectors import measure_probe, spelling
 
 __all__ = ["run"]
@@ -51,16 +52,22 @@ def run(
         results = {
             name: _task(params, name, tasks / name, corpora, finetuned, answers, progress) for name in params.tasks
         }
+        translations = {
+            name: _translation(params, name, corpora, pretrained, answers, progress)
+            for name, variant in params.variants.items()
+            if load_family(variant.family).load_translator is not None
+        }
     with atomic_dir(out) as folder:
         metrics = {
             "budget": {name: _budget(params, name, pretrained) for name in params.variants},
             "confidence": params.evaluation.confidence,
             "language_models": models,
             "tasks": results,
+            "translation": translations,
             "word_vectors": vectors,
         }
         write_json(folder / "metrics.json", _round(metrics))
-        write_json(folder / "summary.json", _round(_summary(models, vectors, results)))
+        write_json(folder / "summary.json", _round(_summary(models, vectors, results, translations)))
         write_text(folder / "plots" / "scores.csv", scores_csv(_round(results)))
         write_text(
             folder / "plots" / "pretraining.csv", pretraining_curves({v: pretrained / v for v in params.variants})
@@ -110,6 +117,27 @@ def _word_vectors(params: Params, name: str, probes: Path, pretrained: Path, pro
         progress.update(done)
     words, size = vectors.matrix.shape
     return {"family": family, "vectors": "words", "words": words, "size": size, "probes": figures}
+
+
+def _translation(
+    params: Params, name: str, corpora: Path, pretrained: Path, answers: Path, progress: Progress
+) -> dict[str, Any]:
+    """A variant's translations of the test split of its corpus."""
+    variant = params.variants[name]
+    load_translator = load_family(variant.family).load_translator
+    assert load_translator is not None
+    verify_manifest(pretrained / name)
+    translator, text = load_translator(pretrained / name), read_parallel(corpora / variant.corpus)
+    progress.start(f"{name} on test pairs", len(text.sources), "pairs")
+    translations: list[str] = []
+    for begin in range(0, len(text.sources), _BATCH):
+        translations += translator.translate(text.sources[begin : begin + _BATCH])
+        progress.update(len(translations))
+    table = pa.table({**text._asdict(), "translations": translations})
+    path = answers / "translations" / f"{name}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(table, path, compression="zstd")
+    return {"family": variant.family, **measure_translations(text, translations, params.evaluation)}
 
 
 def _budget(params: Params, name: str, pretrained: Path) -> dict[str, Any]:
@@ -216,7 +244,9 @@ def _leaked(params: Params, name: str, test: pa.Table, corpora: Path) -> int:
     return len(seen)
 
 
-def _summary(models: Mapping[str, Any], vectors: Mapping[str, Any], results: Mapping[str, Any]) -> dict[str, Any]:
+def _summary(
+    models: Mapping[str, Any], vectors: Mapping[str, Any], results: Mapping[str, Any], translations: Mapping[str, Any]
+) -> dict[str, Any]:
     """The figures that `dvc metrics diff` compares."""
     language = {
         name: {
@@ -232,7 +262,8 @@ def _summary(models: Mapping[str, Any], vectors: Mapping[str, Any], results: Map
         if "probes" in found
     }
     scores = {name: {system: row["mean"] for system, row in task["rows"].items()} for name, task in results.items()}
-    return {"language_models": language, "tasks": scores, "word_vectors": probed}
+    translated = {name: {"bleu": found["bleu"]} for name, found in translations.items()}
+    return {"language_models": language, "tasks": scores, "translation": translated, "word_vectors": probed}
 
 
 def _table(path: Path, task: Task) -> pa.Table:

@@ -3,14 +3,26 @@
 import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 
-from stemma.config import BundledSource, Corpus, FilesSource, GeneratedSource, HubSource, Params, Source
+from stemma.config import (
+    BundledSource,
+    Corpus,
+    FilesSource,
+    GeneratedPairs,
+    GeneratedSource,
+    HubSource,
+    ParallelFiles,
+    Params,
+    Source,
+)
 from stemma.data.bundled import bundled_path
 from stemma.data.documents import DOCUMENT_SCHEMA, Document, RowGroupWriter, document_row
 from stemma.data.input_files import InputFile
-from stemma.data.source_files import describe_file, find_source_files
-from stemma.data.sources import read_file, read_mediawiki, record_document
+from stemma.data.invented_language import write_pairs
+from stemma.data.source_files import describe_file, find_paired_files, find_source_files
+from stemma.data.sources import read_file, read_mediawiki, read_paired_files, record_document
 from stemma.data.stories import write_stories
 from stemma.data.workspace import keep_no_large_blocks
 from stemma.errors import InputError
@@ -35,7 +47,8 @@ def run(params: Params, progress: Progress, *, external: Path, out: Path) -> Non
     with atomic_dir(out) as folder:
         for name, corpus in sorted(params.corpora.items()):
             progress.start(f"reading {name}", None, "documents")
-            write_json(folder / name / MANIFEST, {"sources": _ingest(corpus, progress, external, folder / name)})
+            sources = _ingest(corpus, progress, external, folder / name)
+            write_json(folder / name / MANIFEST, {"kind": corpus.kind, "sources": sources})
 
 
 def _ingest(corpus: Corpus, progress: Progress, external: Path, folder: Path) -> dict[str, object]:
@@ -79,6 +92,12 @@ def _open(source: Source, external: Path) -> _Opened:
         case FilesSource():
             files = find_source_files(source, external)
             return _Opened(files=[describe_file(file) for file in files], documents=_read_files(files, source))
+        case ParallelFiles():
+            pairs = find_paired_files(source, external)
+            described = [describe_file(file) for pair in pairs for file in (pair.source, pair.target)]
+            return _Opened(files=described, documents=chain.from_iterable(map(read_paired_files, pairs)))
+        case GeneratedPairs():
+            return _Opened(files=[], documents=write_pairs(source.pairs, source.seed))
         case HubSource():
             return _Opened(files=[{"name": f"{source.dataset}@{source.revision}"}], documents=_read_hub(source))
 

@@ -17,7 +17,7 @@ _NONE = "–"
 
 
 def results_table(metrics_path: Path) -> str:
-    """The results as markdown: systems by tasks, differences between variants, language models, word vectors, budgets."""
+    """The results as markdown: systems by tasks, differences between variants, and a table for everything else."""
     metrics = read_json(metrics_path)
     parts = [_markdown(*_task_cells(metrics["tasks"])), _notes(metrics)] if metrics["tasks"] else []
     differences = _difference_lines(metrics["tasks"])
@@ -27,6 +27,8 @@ def results_table(metrics_path: Path) -> str:
         parts += [_markdown(*_language_cells(metrics["language_models"])), _LANGUAGE_NOTES]
     if _probe_names(metrics):
         parts += [_markdown(*_vector_cells(metrics)), _VECTOR_NOTES]
+    if metrics.get("translation"):
+        parts += [_markdown(*_translation_cells(metrics["translation"])), _translation_notes(metrics["translation"])]
     if metrics.get("budget"):
         parts += [_markdown(*_budget_cells(metrics["budget"])), _BUDGET_NOTES]
     return "\n\n".join(parts) + "\n"
@@ -42,6 +44,7 @@ def console_tables(metrics_path: Path, seconds: Mapping[str, float] | None = Non
         ("Tasks: mean over seeds, and interval", _task_cells(metrics["tasks"])),
         ("Language models on test text", _language_cells(metrics["language_models"])),
         ("Word vectors: score, and share of the questions that it is of", _vector_cells(metrics)),
+        ("Translations of test pairs", _translation_cells(metrics.get("translation", {}))),
         ("What pretraining took", _budget_cells(metrics.get("budget", {}), seconds)),
     ):
         header, rows = cells
@@ -166,6 +169,27 @@ def _probe_score(figures: Mapping[str, Any]) -> str:
     if figures["metric"] == "spearman":
         return f"{value:.3f} [{figures['low']:.3f}, {figures['high']:.3f}] ({coverage})"
     return f"{value:.3f} ({coverage}; {figures['of_all']:.3f})"
+
+
+def _translation_cells(translations: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    rows = [
+        [
+            name,
+            f"{found['bleu']:.1f} [{found['low']:.1f}, {found['high']:.1f}]",
+            f"{found['sources_left']:.1f}",
+            f"{found['pairs']:,}",
+        ]
+        for name, found in translations.items()
+    ]
+    return ["", "BLEU", "BLEU of the sources as they are", "pairs"], rows
+
+
+def _translation_notes(translations: Mapping[str, Any]) -> str:
+    signatures = sorted({found["signature"] for found in translations.values()})
+    return (
+        "Translations of each corpus's test pairs, by beam search, with an interval over pairs; what leaving the sources as they"
+        f" are scores stands beside. By sacrebleu: `{'`, `'.join(signatures)}`."
+    )
 
 
 _BUDGET_NOTES = (

@@ -19,7 +19,7 @@ from stemma.text.normalise import normalise, tidy_spaces
 from stemma.text.sentences import split_sentences
 from stemma.text.words import hash_words
 
-__all__ = ["CleanText", "clean_text"]
+__all__ = ["CleanText", "clean_pair", "clean_text"]
 
 PART_BYTES: Final = 1 << 16
 _BLANK_LINE: Final = re.compile(rb"\n[ \t\r]*\n")
@@ -57,6 +57,24 @@ def clean_text(data: bytes, form: Literal["NFC", "NFKC"]) -> CleanText:
         digest=digest.digest(),
         num_characters=num_characters,
         num_characters_raw=num_characters_raw,
+    )
+
+
+def clean_pair(data: bytes, form: Literal["NFC", "NFKC"]) -> CleanText:
+    """Clean a sentence and its translation, given as two lines: normalise each, and keep it whole.
+
+    What looks like markup or like several sentences stays, or the sides would not be of one another. Where one is empty there are
+    no sentences.
+    """
+    raw = data.decode()
+    sides = [" ".join(normalise(side, form).split()) for side in raw.split("\n", 1)]
+    text = "\n".join(sides) if len(sides) == 2 and all(sides) else ""
+    return CleanText(
+        sentences=bytearray(text.encode()),
+        words=(hash_words(text) >> np.uint64(32)).astype(np.uint32),
+        digest=hashlib.blake2b(text.encode(), digest_size=16).digest(),
+        num_characters=len(text),
+        num_characters_raw=len(raw),
     )
 
 

@@ -23,7 +23,7 @@ from stemma.progress import Progress
 from stemma.training.checkpoint import Checkpoint, Checkpoints
 from stemma.training.distributed import ALONE, Team
 from stemma.training.precision import Precision, check_precision, lowered
-from stemma.training.schedule import linear_warmup_decay
+from stemma.training.schedule import Schedule, rate_factor
 from stemma.training.tracker import Tracker
 
 __all__ = ["Batch", "Objective", "Optimisation", "Training", "deterministic"]
@@ -61,6 +61,9 @@ class Optimisation:
     record_every: int  # steps that one point of the curve is the mean of
     checkpoint_every: int  # steps
     precision: Precision = "float32"  # of products
+    schedule: Schedule = "linear"
+    betas: tuple[float, float] = (0.9, 0.999)  # of Adam's two means
+    epsilon: float = 1e-8  # of Adam
 
 
 @contextmanager
@@ -147,7 +150,7 @@ class Training:
     def _learn(self, batch: Batch, objective: Objective) -> float:
         """Take one step; when its loss or gradient is not finite, stop before a weight changes."""
         settings = self._optimisation
-        factor = linear_warmup_decay(self.step, steps=settings.steps, warmup_share=settings.warmup_share)
+        factor = rate_factor(settings.schedule, self.step, steps=settings.steps, warmup_share=settings.warmup_share)
         for group in self._optimizer.param_groups:
             group["lr"] = settings.learning_rate * factor
         values = self._add_gradients(batch, objective)
@@ -224,7 +227,7 @@ def _make_optimizer(parameters: list[nn.Parameter], settings: Optimisation) -> t
         },
         {"params": [parameter for parameter in parameters if parameter.ndim <= 1], "weight_decay": 0.0},
     ]
-    return torch.optim.AdamW(groups, lr=settings.learning_rate, fused=True)
+    return torch.optim.AdamW(groups, lr=settings.learning_rate, betas=settings.betas, eps=settings.epsilon, fused=True)
 
 
 def _pass_seed(seed: int, step: int, number: int) -> int:

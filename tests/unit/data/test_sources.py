@@ -11,7 +11,8 @@ from stemma.config import FilesSource
 from stemma.data import sources
 from stemma.data.documents import Document
 from stemma.data.input_files import InputFile
-from stemma.data.sources import read_file
+from stemma.data.source_files import PairedFiles
+from stemma.data.sources import read_file, read_paired_files
 from stemma.errors import InputError
 
 
@@ -114,3 +115,30 @@ def test_an_absurdly_long_document_is_refused(tmp_path: Path, monkeypatch: pytes
     for layout in ("text", "blocks"):
         with pytest.raises(InputError, match=r"f.txt: a document longer than 100 characters"):
             read(path, layout)
+
+
+def paired(source: Path, target: Path, split: Any = None) -> list[Document]:
+    return list(read_paired_files(PairedFiles(InputFile(source, source.name), InputFile(target, target.name), split)))
+
+
+def test_aligned_files_are_pairs_line_by_line(tmp_path: Path) -> None:
+    source = write(tmp_path / "x.en", "A dog.\r\n\nTwo. Cats.\n")
+    target = tmp_path / "x.de.gz"
+    target.write_bytes(gzip.compress(b"Ein Hund.\nLeer\nZwei Katzen."))
+    assert paired(source, target, "test") == [
+        Document("x.en:1", "", "A dog.\nEin Hund.", "test"),
+        Document("x.en:2", "", "\nLeer", "test"),
+        Document("x.en:3", "", "Two. Cats.\nZwei Katzen.", "test"),
+    ]
+    assert paired(source, target)[0].split is None
+
+
+@pytest.mark.parametrize("swap", [False, True])
+def test_files_that_are_not_aligned_are_named_with_their_counts(tmp_path: Path, swap: bool) -> None:
+    longer = write(tmp_path / "longer", "a\n" * 1005)
+    shorter = write(tmp_path / "shorter", "b\n" * 3)
+    first, second = (shorter, longer) if swap else (longer, shorter)
+    counts = {"longer": "1,005", "shorter": "3"}
+    message = f"{first.name} has {counts[first.name]} lines and {second.name} has {counts[second.name]}; aligned files"
+    with pytest.raises(InputError, match=message):
+        paired(first, second)

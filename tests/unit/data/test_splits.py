@@ -3,6 +3,7 @@ from collections import Counter
 import pytest
 
 from stemma.config import Splits
+from stemma.data.documents import document_id
 from stemma.data.splits import split_of
 
 SPLITS = Splits(validation=0.1, test=0.2)
@@ -27,3 +28,11 @@ def test_another_validation_share_moves_no_test_document() -> None:
 
 def test_no_share_means_no_document() -> None:
     assert {split_of(str(n), Splits(validation=0.0, test=0.0)) for n in range(1000)} == {"train"}
+
+
+def test_a_split_that_the_id_says_is_kept_whatever_the_shares() -> None:
+    for name in ("train", "validation", "test"):
+        ids = [document_id("source", str(n), name) for n in range(50)]
+        assert {split_of(i, SPLITS) for i in ids} == {name}
+        assert len(set(ids)) == 50
+    assert document_id("source", "1", "train").endswith(document_id("source", "1"))

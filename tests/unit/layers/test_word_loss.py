@@ -13,7 +13,8 @@ from stemma.layers.word_loss import stretches, word_loss
 @pytest.mark.parametrize("held", [1 << 21, 40], ids=["at once", "some rows at a time"])
 @pytest.mark.parametrize("factor", [1.0, 0.5])
 @pytest.mark.parametrize("with_bias", [True, False])
-def test_loss_and_gradients_equal_those_of_cross_entropy(monkeypatch, held, factor, with_bias):
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+def test_loss_and_gradients_equal_those_of_cross_entropy(monkeypatch, held, factor, with_bias, smoothing):
     monkeypatch.setattr(module, "_SCORES", held)
     monkeypatch.setattr(module, "_ROWS", 1)
     generator = torch.Generator().manual_seed(1)
@@ -23,8 +24,9 @@ def test_loss_and_gradients_equal_those_of_cross_entropy(monkeypatch, held, fact
     )
     words = torch.randint(11, (7,), generator=generator)
     learned = (features, weight, bias) if with_bias else (features, weight)
-    wanted = cross_entropy(linear(features, weight, bias if with_bias else None), words, reduction="sum") * 0.1
-    found = word_loss(features, weight, bias if with_bias else None, words, 0.1)
+    scores = linear(features, weight, bias if with_bias else None)
+    wanted = cross_entropy(scores, words, reduction="sum", label_smoothing=smoothing) * 0.1
+    found = word_loss(features, weight, bias if with_bias else None, words, 0.1, smoothing=smoothing)
     torch.testing.assert_close(found, wanted)
     gradients = torch.autograd.grad(found * factor, learned)
     for ours, theirs in zip(gradients, torch.autograd.grad(wanted * factor, learned), strict=True):

@@ -5,9 +5,10 @@ import pytest
 
 from stemma.config import Splits
 from stemma.data.clean_documents import read_clean
-from stemma.data.splits import SPLITS, split_of
+from stemma.data.documents import DOCUMENT_SCHEMA, Document, RowGroupWriter, document_row
+from stemma.data.splits import SPLITS, Split, split_of
 from stemma.errors import InputError
-from stemma.files import digest_tree, read_json
+from stemma.files import digest_tree, read_json, write_json
 from stemma.progress import NullProgress
 from stemma.stages import clean
 from tests.toy_corpora import params, texts, write_documents
@@ -78,3 +79,40 @@ def test_no_corpora_is_said(tmp_path: Path) -> None:
 def test_scratch_files_go_away(tmp_path: Path) -> None:
     run(tmp_path, list(texts(20)))
     assert list((tmp_path / "scratch").iterdir()) == []
+
+
+def run_pairs(tmp_path: Path, pairs: list[str], splits: list[Split]) -> Path:
+    """The stage on a parallel corpus as `ingest` and `validate` leave it."""
+    folder = tmp_path / "valid" / "toy"
+    with RowGroupWriter(folder, "documents", DOCUMENT_SCHEMA) as writer:
+        for number, (pair, split) in enumerate(zip(pairs, splits, strict=True)):
+            writer.write(document_row(Document(str(number), "", pair, split), "toy", "CC0"), len(pair))
+    write_json(folder / "manifest.json", {"kind": "parallel", "sources": {}})
+    clean.run(params(), NullProgress(), corpora=tmp_path / "valid", out=tmp_path / "clean")
+    return tmp_path / "clean"
+
+
+def test_a_pair_keeps_its_two_sides(tmp_path: Path) -> None:
+    pairs = ["One. Two.\nEins. Zwei.", "A\u00a0 <b>cafe\u0301</b>\rthere\n# Ein Caf\u00e9", "x\ny"]
+    found = rows(run_pairs(tmp_path, pairs, ["train"] * 3))
+    assert sorted(found.values()) == [
+        ["A <b>caf\u00e9</b> there", "# Ein Caf\u00e9"],
+        ["One. Two.", "Eins. Zwei."],
+        ["x", "y"],
+    ], "normal, but neither cut into sentences nor too short"
+
+
+def test_a_pair_with_an_empty_side_is_left_out(tmp_path: Path) -> None:
+    out = run_pairs(tmp_path, ["a\nb", "a\n", "\nb", " \n\u200b", "no other side"], ["train"] * 5)
+    assert list(rows(out).values()) == [["a", "b"]]
+    assert read_json(out / "toy" / "report.json")["read"]["too_short"] == 4
+
+
+def test_pairs_stay_in_the_split_that_their_source_says(tmp_path: Path) -> None:
+    pairs = [f"number {n}\nNummer {n}" for n in range(30)]
+    splits: list[Split] = [split for split in SPLITS for _ in range(10)]
+    out = run_pairs(tmp_path, [*pairs, pairs[25]], [*splits, "train"])
+    for begin, split in enumerate(SPLITS):
+        found = [row for table in read_clean(out / "toy", split) for row in table["sentences"].to_pylist()]
+        assert sorted(found) == sorted(pair.split("\n") for pair in pairs[10 * begin : 10 * begin + 10])
+    assert read_json(out / "toy" / "report.json")["duplicates"]["exact"]["train"] == 1, "a test pair is not trained on"

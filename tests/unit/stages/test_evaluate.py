@@ -12,9 +12,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from sacrebleu.metrics.bleu import BLEU
 
 from stemma import families
 from stemma.config import Params, Settings, load_params, parse_settings
+from stemma.data.clean_documents import CLEAN_SCHEMA
 from stemma.errors import CorruptionError, InputError, SettingsError
 from stemma.families.base import Family
 from stemma.files import digest_tree, write_manifest
@@ -188,7 +190,8 @@ def write_project(tmp_path: Path) -> Project:
         documents = [
             {"id": f"document-{i}", "source": "s", "sentences": ["a b c", "d é"]} for i in range(first, first + 9)
         ]
-        write(tmp_path / "clean" / corpus / split / "part-00000.parquet", pa.Table.from_pylist(documents))
+        table = pa.Table.from_pylist(documents, schema=CLEAN_SCHEMA)
+        write(tmp_path / "clean" / corpus / split / "part-00000.parquet", table)
     for name, task in params.tasks.items():
         for split, numbers in (("train", range(1000, 1060)), ("test", range(NUM_TEST))):
             table = pa.Table.from_pylist([example(name, i) for i in numbers], schema=ROW_SCHEMAS[task.kind])
@@ -446,3 +449,38 @@ def test_a_probe_that_was_not_prepared_is_named(project, monkeypatch):
 def test_budgets_are_what_the_models_say(measured):
     used = {"family": "uniform", "parameters": 7, "flops": 1.5e12}
     assert measured[1]["budget"] == {"better": {"tokens": 8, **used}, "worse": {"tokens": 16, **used}}
+
+
+class Spelling:
+    """Translates into what the toy corpus has for it, but for every third sentence."""
+
+    def __init__(self, folder: Path) -> None:
+        assert (folder / "manifest.json").is_file()
+
+    def translate(self, sentences: Sequence[str], *, beam: int | None = None) -> list[str]:
+        assert beam is None
+        return ["d é" if number % 3 else "c b a" for number, _ in enumerate(sentences)]
+
+
+def test_translations_of_test_pairs_are_scored_and_kept(project, monkeypatch):
+    module = ModuleType("stemma.families.spelling.family")
+    module.FAMILY = replace(UNIFORM, name="spelling", load_scorer=None, load_translator=Spelling)  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(families, "families", lambda: ["uniform", "spelling"])
+    values = project.params.model_dump()
+    values["families"]["spelling"] = {}
+    values["variants"]["better"]["family"] = "spelling"
+    values["pairs"] = {name: pair for name, pair in values["pairs"].items() if pair["variant"] == "worse"}
+    metrics = project.run(parse_settings(Params, values, "test"))
+    assert list(metrics["translation"]) == ["better"], "the other does not translate"
+    found = metrics["translation"]["better"]
+    kept = pq.read_table(project.root / "predictions" / "translations" / "better.parquet").to_pydict()
+    assert kept["sources"] == ["a b c"] * 9
+    assert kept["references"] == ["d é"] * 9
+    assert kept["translations"] == ["c b a", "d é", "d é"] * 3
+    again = BLEU().corpus_score(kept["translations"], [kept["references"]]).score
+    assert found["bleu"] == pytest.approx(again, abs=1e-6)
+    assert found["low"] <= found["bleu"] <= found["high"]
+    summary = json.loads((project.root / "report" / "summary.json").read_text())
+    assert summary["translation"] == {"better": {"bleu": found["bleu"]}}
+    assert "| better | " in (project.root / "report" / "results.md").read_text()

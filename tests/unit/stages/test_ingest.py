@@ -143,3 +143,51 @@ def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, case: str) -> Non
     assert message in lines[0]
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "raw").exists()
+
+
+def pairs_params(**sources: dict[str, Any]) -> Any:
+    return toy_corpora.params(corpora={"toy": {"kind": "parallel", "sources": sources}}, tokenizers={})
+
+
+def test_aligned_files_become_pairs_in_their_splits(external: Path) -> None:
+    names = {}
+    for split in ("train", "validation", "test"):
+        for language in ("en", "de"):
+            (external / f"{split}.{language}").write_text(f"{split} {language} 1\n{split} {language} 2\n")
+        names[split] = [f"data/external/{split}.en", f"data/external/{split}.de"]
+    folder = run(external, pairs_params(own={"kind": "parallel-files", "files": names, "licence": "CC0"}))
+    rows = pa.concat_tables(read_documents(folder)).to_pylist()
+    assert [row["text"] for row in rows[:2]] == ["train en 1\ntrain de 1", "train en 2\ntrain de 2"]
+    assert [row["id"].partition("-")[0] for row in rows] == ["train"] * 2 + ["validation"] * 2 + ["test"] * 2
+    manifest = read_json(folder / "manifest.json")
+    assert manifest["kind"] == "parallel"
+    assert [file["name"] for file in manifest["sources"]["own"]["files"]] == [
+        name for both in names.values() for name in both
+    ]
+
+
+def test_aligned_files_without_splits_are_divided_by_hash(external: Path) -> None:
+    (external / "x.en").write_text("a\nb\n")
+    (external / "x.de").write_text("A\nB\n")
+    files = ["data/external/x.en", "data/external/x.de"]
+    folder = run(external, pairs_params(own={"kind": "parallel-files", "files": files, "licence": "CC0"}))
+    ids = pa.concat_tables(read_documents(folder))["id"].to_pylist()
+    assert ids == [document_id("own", f"data/external/x.en:{number}") for number in (1, 2)]
+
+
+def test_aligned_files_outside_need_their_checksums(external: Path, tmp_path: Path) -> None:
+    other = tmp_path / "x.de"
+    other.write_text("A\n")
+    (external / "x.en").write_text("a\n")
+    source = {"kind": "parallel-files", "files": ["data/external/x.en", str(other)], "licence": "CC0"}
+    with pytest.raises(InputError, match=r"x\.de: lies outside data/external; state its sha256"):
+        run(external, pairs_params(own=source))
+    folder = run(external, pairs_params(own={**source, "sha256": {str(other): digest_file(other)}}))
+    assert pa.concat_tables(read_documents(folder))["text"].to_pylist() == ["a\nA"]
+
+
+def test_generated_pairs(external: Path) -> None:
+    source = {"kind": "generated-pairs", "name": "invented-language", "pairs": 7, "seed": 1, "licence": "CC0"}
+    rows = pa.concat_tables(read_documents(run(external, pairs_params(own=source)))).to_pylist()
+    assert len(rows) == 7
+    assert all(row["text"].count("\n") == 1 for row in rows)

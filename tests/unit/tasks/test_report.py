@@ -125,6 +125,22 @@ def test_seconds_are_shown_only_when_given(metrics_path):
         assert ("seconds" in text.getvalue(), "185" in text.getvalue()) == (seconds is not None,) * 2
 
 
+def test_translations(tmp_path):
+    found = {"family": "transformer", "pairs": 1000, "bleu": 31.25, "low": 29.94, "high": 32.4, "sources_left": 3.01}
+    write_json(
+        tmp_path / "metrics.json", METRICS | {"translation": {"transformer": found | {"signature": "a|tok:13a"}}}
+    )
+    table = results_table(tmp_path / "metrics.json")
+    assert "| transformer | 31.2 [29.9, 32.4] | 3.0 | 1,000 |" in table
+    assert "By sacrebleu: `a|tok:13a`." in table
+    titles = [str(table.title) for table in console_tables(tmp_path / "metrics.json")]
+    assert "Translations of test pairs" in titles
+
+
+def test_without_translations_there_is_no_table_of_them(metrics_path):
+    assert "BLEU" not in results_table(metrics_path)
+
+
 def test_without_tasks_there_is_no_table_of_them(metrics_path, tmp_path):
     metrics = json.loads(metrics_path.read_text()) | {"tasks": {}}
     (tmp_path / "none.json").write_text(json.dumps(metrics))
