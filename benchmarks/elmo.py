@@ -19,7 +19,7 @@ import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
-from benchmarks.harness import Comparison, compare, write_result
+from benchmarks.harness import Comparison, apart, compare, write_result
 from stemma.data.token_store import TokenStore, TokenStoreWriter, id_dtype
 from stemma.families.elmo.characters import NUM_CHARACTERS, PADDING, Characters
 from stemma.families.elmo.family import CarriedState, ElmoSettings, windows_of
@@ -118,14 +118,15 @@ class Plain(nn.Module):
         return first + second
 
 
-def make_store(folder: Path, num_words: int) -> tuple[TokenStore, Symbols, list[str]]:
-    """Sentences of 20 words drawn by Zipf's law, and words of about seven letters."""
+def open_store(folder: Path, num_words: int) -> tuple[TokenStore, Symbols, list[str]]:
+    """Sentences of 20 words drawn by Zipf's law, written if they are not there yet, and words of about seven letters."""
     rng = np.random.default_rng(1)
     shares = 1 / np.arange(1, num_words + 1)
     ids = FIRST_WORD + rng.choice(num_words, NUM_TOKENS, p=shares / shares.sum())
-    with TokenStoreWriter(folder, id_dtype(num_words + FIRST_WORD)) as writer:
-        for start in range(0, NUM_TOKENS, 2000):
-            writer.add(ids[start : start + 2000].astype(np.uint16), np.full(100, 20), 0)
+    if not folder.exists():
+        with TokenStoreWriter(folder, id_dtype(num_words + FIRST_WORD)) as writer:
+            for start in range(0, NUM_TOKENS, 2000):
+                writer.add(ids[start : start + 2000].astype(np.uint16), np.full(100, 20), 0)
     symbols = Symbols(size=num_words + FIRST_WORD, begin=5, end=6, unknown=1, silent=(0, 2, 3, 4, 5))
     letters = list("abcdefghijklmnopqrstuvwxyz")
     words = ["".join(rng.choice(letters, min(1 + rng.poisson(6), 18))) for _ in range(num_words)]
@@ -162,8 +163,10 @@ def our_side(store: TokenStore, symbols: Symbols, tokens: list[str], asked: Elmo
     return run
 
 
-def their_side(store: TokenStore, symbols: Symbols, tokens: list[str], asked: ElmoSettings) -> Callable[[], float]:
+def their_side(folder: Path, num_words: int, asked: ElmoSettings) -> Callable[[], float]:
     """A plain loop over windows that lie in memory."""
+    warnings.filterwarnings("ignore", message="LSTM with projections is not supported with oneDNN")
+    store, symbols, tokens = open_store(folder, num_words)
     windows = text_windows(store, symbols, asked)
     network = Plain(asked, Characters.of(tokens, asked.max_characters), symbols.size)
     optimizer = torch.optim.AdamW(network.parameters(), lr=LEARNING_RATE, weight_decay=asked.weight_decay)
@@ -254,12 +257,13 @@ def bench(num_words: int, size: int, cells: int, floor: float, aim: float) -> Co
     projected = f"{cells} cells projected to {size}" if cells != size else f"{cells} cells"
     warnings.filterwarnings("ignore", message="LSTM with projections is not supported with oneDNN")
     with tempfile.TemporaryDirectory() as folder:
-        store, symbols, tokens = make_store(Path(folder) / "tokens", num_words)
+        place = Path(folder) / "tokens"
+        store, symbols, tokens = open_store(place, num_words)
         check(store, symbols, tokens, asked)
         return compare(
             f"elmo-{num_words // 1000}k-{size}-{cells}",
             our_side(store, symbols, tokens, asked),
-            their_side(store, symbols, tokens, asked),
+            apart(their_side, place, num_words, asked),
             work=f"ELMo pretraining, full softmax, vocabulary {num_words:,}, {projected}",
             against="plain PyTorch loop with nn.LSTM and a DataLoader",
             unit="tokens/s",
