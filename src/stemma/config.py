@@ -26,6 +26,7 @@ __all__ = [
     "GeneratedPairs",
     "GeneratedSource",
     "HubSource",
+    "KnownFormat",
     "NearDuplicates",
     "OfflineProbe",
     "OfflineTask",
@@ -216,6 +217,26 @@ class Variant(Settings):
     overrides: dict[str, Any] = {}
 
 
+KnownFormat = Literal[
+    "cola",
+    "sst-2",
+    "mrpc",
+    "qqp",
+    "mnli",
+    "qnli",
+    "rte",
+    "wnli",
+    "ax",
+    "snli",
+    "sst-5",
+    "squad-1.1",
+    "squad-2.0",
+    "conll-2003",
+    "swag",
+    "hellaswag",
+]
+
+
 class OfflineTask(Settings):
     """A task that the project makes from a corpus; named for what it is, never reported as a public benchmark."""
 
@@ -229,18 +250,21 @@ class OfflineTask(Settings):
 class TaskFiles(Settings):
     """A task's original files, one or more a split, in a known format.
 
-    A file that several splits name is divided between them by hash. `duplicates: keep` leaves a published set whole: rows
-    that repeat others are counted, but stay.
+    A file that several splits name is divided between them by hash, in the corpora's `splits` or in its own `shares`.
+    `duplicates: keep` leaves a published set whole: rows that repeat others are counted, but stay. `misplaced: move` puts an
+    answer that is not where it is said to be to where it is.
     """
 
     kind: Literal["files"]
-    format: Literal["tsv", "csv", "jsonl", "parquet", "squad", "conll"]
+    format: Literal["tsv", "csv", "jsonl", "parquet", "squad", "conll"] | KnownFormat
     files: dict[Literal["train", "validation", "test"], list[str]]
     columns: dict[str, str | int | list[str | int]] = {}  # a list: columns that together are one list
     header: bool = True
     label_names: dict[str, str] = {}
     max_examples: dict[Literal["train", "validation", "test"], PositiveInt] = {}
     duplicates: Literal["quarantine", "keep"] = "quarantine"
+    misplaced: Literal["quarantine", "move"] = "quarantine"
+    shares: Splits | None = None
     sha256: dict[str, Sha256] = {}
 
 
@@ -252,7 +276,8 @@ class TaskHub(Settings):
     config: str | None = None
     revision: str
     splits: dict[Literal["train", "validation", "test"], str]
-    columns: dict[str, str | int | list[str | int]]
+    format: KnownFormat | None = None  # a known task: its columns and the names of its labels
+    columns: dict[str, str | int | list[str | int]] = {}
     duplicates: Literal["quarantine", "keep"] = "quarantine"
 
 

@@ -156,9 +156,11 @@ def test_validate_shows_the_rows_and_loses_none(stemma: Run, name: str, caplog: 
     row, reason = make_bad_row(name), BAD_ROWS[name][2]
     assert stemma(*PREPARE)[0] == 0, "a row is no reason to stop before all rows are checked"
     assert refusal(stemma(*VALIDATE)).startswith("tasks/toy/train: 5.00% of its rows fail, more than the 2.00% of")
-    assert f"tasks/toy/train: train.parquet row 7 id '{row['id']}': {reason}" in caplog.messages
+    assert f"tasks/toy/train: data/external/train.jsonl:8 id '{row['id']}': {reason}" in caplog.messages
     refused = pq.read_table("data/quarantine/tasks/toy.parquet").to_pylist()
-    assert [(row["row"], row["reason"]) for row in refused] == [(7, reason)]
+    assert [(row["row"], row["where"], row["reason"]) for row in refused] == [
+        (7, "data/external/train.jsonl:8", reason)
+    ]
     assert json.loads(refused[0]["content"]) == row
     assert not Path("data/valid").exists()
 
@@ -208,6 +210,6 @@ def test_a_process_of_its_own_shows_the_rows_and_then_one_line(stemma: Run) -> N
     *before, row, last = result.stderr.splitlines()
     assert result.returncode == 2
     assert last.startswith("stemma: tasks/toy/train: 5.00% of its rows fail")
-    assert row == "tasks/toy/train: train.parquet row 7 id 'row-100007': unknown label 'ugly'"
+    assert row == "tasks/toy/train: data/external/train.jsonl:8 id 'row-100007': unknown label 'ugly'"
     assert all(line.startswith("validate: ") for line in before), "nothing but progress"
     assert result.stdout == ""

@@ -13,9 +13,9 @@ import pyarrow as pa
 from stemma.data.lines import check_text
 from stemma.errors import InputError
 from stemma.protocols import HeadKind
-from stemma.tasks.base import PREDICTION_SCHEMAS, ROW_SCHEMAS
+from stemma.tasks.base import ANSWERS, PREDICTION_SCHEMAS, ROW_SCHEMAS
 
-__all__ = ["ANSWERS", "FIELDS", "ask", "question_rows"]
+__all__ = ["FIELDS", "ask", "question_rows"]
 
 Record = Mapping[str, Any]
 Predict = Callable[[pa.Table], pa.Table]
@@ -25,12 +25,6 @@ FIELDS: Final[dict[HeadKind, dict[str, bool]]] = {  # what a record has, and whe
     "span": {"context": True, "question": True},
     "tagging": {"tokens": True},
     "choice": {"context": True, "question": False, "choices": True},
-}
-ANSWERS: Final[dict[HeadKind, str]] = {
-    "classification": "label",
-    "span": "answers",
-    "tagging": "tags",
-    "choice": "label",
 }
 _LISTS: Final = {"tokens": "words", "choices": "texts"}  # and of what
 

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Protocol
@@ -14,11 +14,13 @@ from stemma.data.row_rules import Rule, Verdict, readable
 
 __all__ = ["QUARANTINE_SCHEMA", "Inspection", "Judge", "QuarantineFile"]
 
-# `input` is the file that the row stood in and `row` its position there; `content` is the whole row, as JSON.
+# `input` is the file that the row stood in and `row` its position there; `where` is the line of the original file, as far as
+# that is known; `content` is the whole row, as JSON.
 QUARANTINE_SCHEMA: Final = pa.schema(
     [
         ("input", pa.string()),
         ("row", pa.int64()),
+        ("where", pa.string()),
         ("id", pa.string()),
         ("reason", pa.string()),
         ("content", pa.string()),
@@ -72,15 +74,30 @@ class Inspection:
         """How many rows broke no rule."""
         return self.num_rows - self.num_quarantined
 
-    def sift(self, table: pa.Table, derived: pa.Table, file: str, first_row: int) -> pa.Table:
-        """Check the rows of a table by the columns derived from it, put those that fail aside, return the rest."""
+    def sift(
+        self, table: pa.Table, derived: pa.Table, file: str, first_row: int, where: Callable[[int], str] = lambda _: ""
+    ) -> pa.Table:
+        """Check the rows of a table by the columns derived from it, put those that fail aside, return the rest.
+
+        `where` says of a row in which line of which original file it stood.
+        """
         reasons = self._reasons(derived)
         refused = [
-            {"input": file, "row": first_row + position, "id": row["id"], "reason": reason, "content": _to_json(row)}
+            {
+                "input": file,
+                "row": first_row + position,
+                "where": where(first_row + position),
+                "id": row["id"],
+                "reason": reason,
+                "content": _to_json(row),
+            }
             for (position, reason), row in zip(reasons.items(), _take(table, reasons), strict=True)
         ]
         self._quarantine.write(refused)
-        shown = [f"{row['input']} row {row['row']} id {row['id']!r}: {row['reason']}" for row in refused]
+        shown = [
+            f"{row['where'] or row['input'] + ' row ' + str(row['row'])} id {row['id']!r}: {row['reason']}"
+            for row in refused
+        ]
         self.first_failures += shown[: SHOWN - len(self.first_failures)]
         self.num_rows += table.num_rows
         self.num_quarantined += len(refused)

@@ -2,7 +2,7 @@
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,16 +63,23 @@ class Places:
         """The number of a file's first row."""
         return self.starts[self.names.index(name)]
 
+    def locate(self, row: int) -> tuple[str, int]:
+        """The file that a row stands in, and its position there."""
+        file = bisect_right(self.starts, row) - 1
+        return self.names[file], row - self.starts[file]
+
     def name_row(self, row: int) -> str:
         """Where a row stands, in words."""
-        file = bisect_right(self.starts, row) - 1
-        return f"{self.names[file]} row {row - self.starts[file]}"
+        name, position = self.locate(row)
+        return f"{name} row {position}"
 
-    def describe(self, repeats: Repeats, start: int, count: int) -> pa.Array:
+    def describe(
+        self, repeats: Repeats, start: int, count: int, name_row: Callable[[int], str] | None = None
+    ) -> pa.Array:
         """For each of `count` rows, where its first stands; null for a row that repeats nothing."""
         described: list[str | None] = [None] * count
         for row, first in repeats.within(start, start + count):
-            described[row - start] = self.name_row(first)
+            described[row - start] = (name_row or self.name_row)(first)
         return pa.array(described, pa.string())
 
     def across_files(self, repeats: Repeats) -> Repeats:

@@ -13,7 +13,7 @@ from stemma.errors import InputError, SettingsError
 from stemma.families import load_family
 from stemma.files import atomic_dir, read_json, verify_manifest, write_json, write_text
 from stemma.progress import Progress
-from stemma.tasks.base import PREDICTION_SCHEMAS
+from stemma.tasks.base import ANSWERS, PREDICTION_SCHEMAS
 from stemma.tasks.baselines import BASELINES, CHANCE, chance_statistics
 from stemma.tasks.language import count_sentences, measure, read_ids, read_sentences, sample_sentences
 from stemma.tasks.metrics import METRICS, Statistics, per_example
@@ -30,7 +30,6 @@ __all__ = ["run"]
 
 _BATCH = 256  # rows predicted between two reports of progress
 _DIGITS = 6  # of figures in the report: other machines' sums may differ further down
-_ANSWERS = {"classification": "label", "span": "answers", "tagging": "tags", "choice": "label"}
 
 
 def run(
@@ -275,7 +274,7 @@ def _table(path: Path, task: Task) -> pa.Table:
 
 def _without_answers(rows: pa.Table, task: Task) -> pa.Table:
     """What a system may see of test rows."""
-    return rows.drop_columns([_ANSWERS[task.kind]])
+    return rows.drop_columns([ANSWERS[task.kind]])
 
 
 def _write_predictions(path: Path, predictions: pa.Table, task: Task) -> None:

@@ -1,6 +1,7 @@
 """Stage `prepare`: each task's splits, from the offline suite, original files or the Hub, and each probe, as parquet rows."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,17 +12,20 @@ from stemma.data.bundled import bundled_path
 from stemma.data.input_files import InputFile, find_inputs
 from stemma.data.splits import SPLITS, Split
 from stemma.errors import SettingsError
-from stemma.files import atomic_dir
+from stemma.files import atomic_dir, write_json
 from stemma.progress import Progress
 from stemma.tasks.base import ROW_SCHEMAS
-from stemma.tasks.loaders import check_splits, complete_rows, read_split
+from stemma.tasks.known import layout_of, official_rows
+from stemma.tasks.loaders import FileCount, check_format, check_splits, complete_rows, count_rows, labelled, read_split
 from stemma.tasks.offline import make_task
 from stemma.tasks.offline_probes import make_probe
 from stemma.tasks.probes import Row, probe_path, read_questions, write_probe
 from stemma.tasks.records import convert_record
-from stemma.tasks.storage import SplitFile, row_groups, split_path
+from stemma.tasks.storage import COUNTS_FILE, PlaceFile, SplitFile, places_path, row_groups, split_path
 
 __all__ = ["run"]
+
+Counts = Mapping[Split, list[FileCount]]
 
 
 def run(params: Params, progress: Progress, *, corpora: Path, external: Path, out: Path, probes: Path) -> None:
@@ -30,8 +34,11 @@ def run(params: Params, progress: Progress, *, corpora: Path, external: Path, ou
         check_splits(name, _split_names(task))
     with atomic_dir(out) as folder:
         for name, task in sorted(params.tasks.items()):
+            counts: Counts = {split: [] for split in SPLITS}
             try:
-                _prepare(name, task, _tables(task, params, corpora, external), folder / name, progress)
+                tables = _tables(task, params, corpora, external, counts)
+                _prepare(name, task, tables, folder / name, progress)
+                _report(counts, folder / name)
             except SettingsError as error:
                 raise SettingsError(f"params.yaml: tasks.{name}.source: {error}") from None
     with atomic_dir(probes) as folder:
@@ -47,10 +54,20 @@ def _prepare(
 ) -> None:
     for split in SPLITS:
         progress.start(f"{name} {split}", None, "rows")
-        with SplitFile(split_path(folder, split), task.kind) as file:
+        with SplitFile(split_path(folder, split), task.kind) as file, PlaceFile(places_path(folder, split)) as places:
             for table in tables[split]:
-                file.write(table)
+                file.write(places.take(table))
                 progress.update(file.num_rows)
+
+
+def _report(counts: Counts, folder: Path) -> None:
+    """Say what each file held, for `validate` to tell, where rows come from files."""
+    if any(counts.values()):
+        said = {
+            split: [{**asdict(count), "warnings": count.warnings()} for count in of_split]
+            for split, of_split in counts.items()
+        }
+        write_json(folder / COUNTS_FILE, said)
 
 
 def _prepare_probe(name: str, probe: Probe, folder: Path, questions: Iterable[Row], progress: Progress) -> None:
@@ -75,15 +92,21 @@ def _split_names(task: Task) -> Iterable[str]:
     raise AssertionError(task.source)
 
 
-def _tables(task: Task, params: Params, corpora: Path, external: Path) -> Mapping[Split, Iterable[pa.Table]]:
+def _tables(
+    task: Task, params: Params, corpora: Path, external: Path, counts: Counts
+) -> Mapping[Split, Iterable[pa.Table]]:
     match task.source:
         case OfflineTask() as source:
             return _offline_tables(task, source, params, corpora / source.corpus)
         case TaskFiles() as source:
             files = {split: find_inputs(source.files[split], source.sha256, external) for split in SPLITS}
-            return {split: row_groups(read_split(task, split, files, params.splits), task.kind) for split in SPLITS}
+            return {
+                split: row_groups(read_split(task, split, files, params.splits, counts[split]), task.kind)
+                for split in SPLITS
+            }
         case TaskHub() as source:
-            return {split: row_groups(_hub_rows(task, source, split), task.kind) for split in SPLITS}
+            check_format(task, source.format)
+            return {split: row_groups(_hub_rows(task, source, split, counts[split]), task.kind) for split in SPLITS}
 
 
 def _offline_tables(
@@ -96,8 +119,14 @@ def _offline_tables(
     return {split: [made[split]] for split in SPLITS}
 
 
-def _hub_rows(task: Task, source: TaskHub, split: Split) -> Iterator[dict[str, object]]:
-    records = read_records(source.dataset, source.config, source.splits[split], source.revision)
-    return complete_rows(
-        (convert_record(record, where, task.kind, source.columns, {}) for where, record in records), split
+def _hub_rows(task: Task, source: TaskHub, split: Split, counts: list[FileCount]) -> Iterator[dict[str, object]]:
+    count = FileCount(
+        file=f"{source.dataset} {source.splits[split]}", official=official_rows(source.format, source.splits[split])
     )
+    records = read_records(source.dataset, source.config, source.splits[split], source.revision)
+    layout = layout_of(source)
+    rows = labelled(
+        (convert_record(record, where, task.kind, layout) for where, record in records), layout, count.leave_out
+    )
+    yield from complete_rows(count_rows(rows, count), split)
+    counts.append(count)

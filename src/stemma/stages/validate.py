@@ -15,13 +15,13 @@ from stemma.data.quarantine import Inspection, Judge, QuarantineFile
 from stemma.data.row_rules import describe_schema, document_rules, input_rules
 from stemma.data.workspace import Workspace, open_workspace
 from stemma.errors import InputError, ValidationError
-from stemma.files import atomic_dir, write_json
+from stemma.files import atomic_dir, read_json, write_json
 from stemma.progress import Progress
 from stemma.tasks.base import SPLITS
 from stemma.tasks.corpus_overlap import EvaluationSet, measure_overlap
 from stemma.tasks.inspection import find_task_repeats, inspect_split
 from stemma.tasks.rules import overlap_column, split_figures, split_rules, task_rules
-from stemma.tasks.storage import split_path
+from stemma.tasks.storage import COUNTS_FILE, split_path
 
 __all__ = ["run"]
 
@@ -94,7 +94,18 @@ def _check_task(bench: _Bench, name: str, folder: Path) -> Iterator[_CheckedSpli
             inspection = Inspection(f"tasks/{name}/{split}", rules, bench.judge, quarantine)
             raw, valid = split_path(folder, split), split_path(bench.valid / "tasks" / name, split)
             inspect_split(task, raw, valid, inspection, repeats, bench.progress)
+            _tell_of_files(inspection, folder / COUNTS_FILE, split)
             yield _CheckedSplit(task, split, raw, valid, inspection)
+
+
+def _tell_of_files(inspection: Inspection, path: Path, split: str) -> None:
+    """Put what `prepare` counted in a split's files into the report; what a user should know of them is a warning."""
+    if not path.is_file():
+        return
+    inspection.facts["files"] = read_json(path)[split]
+    for file in inspection.facts["files"]:
+        for warning in file["warnings"]:
+            logger.warning("%s: %s", inspection.name, warning)
 
 
 def _check_splits(bench: _Bench, splits: Sequence[_CheckedSplit]) -> None:

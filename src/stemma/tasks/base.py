@@ -9,9 +9,17 @@ import pyarrow as pa
 
 from stemma.protocols import HeadKind
 
-__all__ = ["PREDICTION_SCHEMAS", "ROW_SCHEMAS", "SPLITS"]
+__all__ = ["ANSWERS", "PREDICTION_SCHEMAS", "ROW_SCHEMAS", "SPLITS"]
 
 SPLITS: Final = ("train", "validation", "test")
+
+# The column of a row that says what should be answered.
+ANSWERS: Final[dict[HeadKind, str]] = {
+    "classification": "label",
+    "span": "answers",
+    "tagging": "tags",
+    "choice": "label",
+}
 
 # `document` names the corpus document that an example was made from, "" when there is none.
 ROW_SCHEMAS: Final[dict[HeadKind, pa.Schema]] = {

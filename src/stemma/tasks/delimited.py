@@ -2,35 +2,49 @@
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from stemma.config import TaskFiles
 from stemma.data.lines import read_lines
 from stemma.errors import InputError, SettingsError
 from stemma.protocols import HeadKind
-from stemma.tasks.records import OPTIONAL, REQUIRED, Columns, check_columns
+from stemma.tasks.layout import Column, Columns, Layout, LeaveOut, check_columns, columns_of
 
 __all__ = ["read_delimited"]
 
-Place = int | list[int]  # of a column, or of those that together are one list
+Place = int | list[int]  # of a column, or of those that together are one
 
 
-def read_delimited(path: Path, name: str, source: TaskFiles, kind: HeadKind) -> Iterator[dict[str, Any]]:
-    """The rows of a file of classification or of choices: what a row must have, and what else it has of the rest."""
-    records = _read_tsv(path, name) if source.format == "tsv" else _read_csv(path, name)
-    number, first = next(records, (1, None))
+def read_delimited(
+    path: Path, name: str, layout: Layout, kind: HeadKind, leave_out: LeaveOut
+) -> Iterator[dict[str, Any]]:
+    """The rows of a file of texts or of choices: what a row must have, and what else it has of the rest."""
+    records = _read_tsv(path, name) if layout.format == "tsv" else _read_csv(path, name)
+    begin, first = next(records, (1, None))
     if first is None:
         raise InputError(f"{name}: the file is empty")
-    width = len(first)
-    header = first if source.header else None
-    positions = _find_columns(kind, header, width, source.columns, f"{name}:{number}")
-    if not source.header:
-        yield _row(first, positions, source)
-    for number, fields in records:
-        if len(fields) != width:
-            raise InputError(f"{name}:{number}: {len(fields)} columns, expected {width} as in the first line")
-        yield _row(fields, positions, source)
+    named, columns = _first_line(first, kind, layout)
+    positions = _find_columns(kind, first if named else None, len(first), columns, layout, f"{name}:{begin}")
+    for number, fields in records if named else chain([(begin, first)], records):
+        where = f"{name}:{number}"
+        if len(fields) == len(first) or (layout.uneven == "more" and len(fields) > len(first)):
+            yield _row(fields, positions, layout, where)
+            continue
+        problem = f"{len(fields)} columns, expected {len(first)} as in the first line"
+        if layout.uneven != "leave out":
+            raise InputError(f"{where}: {problem}")
+        leave_out(where, problem)
+
+
+def _first_line(fields: Sequence[str], kind: HeadKind, layout: Layout) -> tuple[bool, Columns]:
+    """Whether a file's first line names its columns, and how to find ours."""
+    if layout.bare is None:
+        return layout.header, layout.columns
+    required, _ = columns_of(kind, answers=False)
+    if all(_present(layout.columns.get(ours, ours), fields) in fields for ours in required):
+        return True, layout.columns
+    return False, layout.bare
 
 
 def _read_tsv(path: Path, name: str) -> Iterator[tuple[int, Sequence[str]]]:
@@ -50,7 +64,7 @@ def _read_csv(path: Path, name: str) -> Iterator[tuple[int, Sequence[str]]]:
 
 
 def _find_columns(
-    kind: HeadKind, header: Sequence[str] | None, width: int, columns: Columns, where: str
+    kind: HeadKind, header: Sequence[str] | None, width: int, columns: Columns, layout: Layout, where: str
 ) -> dict[str, Place]:
     """Where each of our columns stands: by number, by the name that the settings give, or by our own name."""
     check_columns(kind, columns)
@@ -64,21 +78,33 @@ def _find_columns(
         found = ", ".join(map(repr, header)) if header is not None else f"{width} without names"
         raise InputError(f"{where}: no column {theirs!r} for {ours!r}; the columns are {found}")
 
-    for ours in (*REQUIRED[kind], *OPTIONAL[kind]):
-        theirs = columns.get(ours, ours)
+    required, optional = columns_of(kind, answers=layout.answers)
+    for ours in (*required, *optional):
+        theirs = _present(columns.get(ours, ours), header or ())
         if ours == "choices" and not isinstance(theirs, list):
             raise SettingsError("columns: 'choices' must be a list of columns, one a choice")
         if isinstance(theirs, list):
             positions[ours] = [find(ours, one) for one in theirs]
-        elif ours in columns or ours in REQUIRED[kind] or ours in (header or ()):
+        elif ours in columns or ours in required or ours in (header or ()):
             positions[ours] = find(ours, theirs)
     return positions
 
 
-def _row(fields: Sequence[str], positions: Mapping[str, Place], source: TaskFiles) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        ours: [fields[one] for one in place] if isinstance(place, list) else fields[place]
-        for ours, place in positions.items()
-    }
-    row["label"] = source.label_names.get(row["label"], row["label"])
+def _present(column: Column, header: Sequence[str]) -> str | int | list[str | int]:
+    """Of several names for a column the first that the file has, or the first of all."""
+    if isinstance(column, tuple):
+        return next((name for name in column if name in header), column[0])
+    return column
+
+
+def _row(fields: Sequence[str], positions: Mapping[str, Place], layout: Layout, where: str) -> dict[str, Any]:
+    row: dict[str, Any] = {"where": where}
+    for ours, place in positions.items():
+        if isinstance(place, list):
+            texts = [fields[one] for one in place]
+            row[ours] = "-".join(texts) if ours == "id" else texts
+        else:
+            row[ours] = fields[place]
+    if "label" in row:
+        row["label"] = layout.label_names.get(row["label"], row["label"])
     return row

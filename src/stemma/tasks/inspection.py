@@ -1,7 +1,7 @@
 """A task's splits under inspection: rows checked a row group at a time, repeats over the splits as a whole."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +18,7 @@ from stemma.data.workspace import Workspace
 from stemma.progress import Progress
 from stemma.protocols import HeadKind
 from stemma.tasks.rules import content_key, derive_rows, question_key
-from stemma.tasks.storage import SplitFile, read_rows, split_path
+from stemma.tasks.storage import PlacesOfRows, SplitFile, places_path, read_rows, split_path
 
 __all__ = ["TaskRepeats", "find_task_repeats", "inspect_split"]
 
@@ -34,6 +34,13 @@ class TaskRepeats:
     ids: Repeats  # the id stood before in the split
     rows: Repeats  # all of the row stood before in the split
     leaks: Repeats  # what the row asks stands in a split that comes first
+    lines: Mapping[str, PlacesOfRows]  # of each split's file, where its rows come from
+
+    def name_row(self, row: int) -> str:
+        """Where a row stands, in words; with the line of the original file, if that is known."""
+        name, position = self.places.locate(row)
+        line = self.lines[name].find(position)
+        return f"{self.places.name_row(row)} ({line})" if line else self.places.name_row(row)
 
 
 def find_task_repeats(task: Task, folder: Path, workspace: Workspace) -> TaskRepeats:
@@ -52,6 +59,7 @@ def find_task_repeats(task: Task, folder: Path, workspace: Workspace) -> TaskRep
         ids=find_repeats(keys(lambda file, row: f"{file}\0{row['id']}"), workspace),
         rows=find_repeats(keys(lambda file, row: f"{file}\0{content_key(task.kind, row)}"), workspace),
         leaks=places.across_files(asked),
+        lines={split_path(folder, split).name: PlacesOfRows(places_path(folder, split)) for split in PRECEDENCE},
     )
 
 
@@ -65,7 +73,8 @@ def inspect_split(
     with SplitFile(out, task.kind) as file:
         for table in read_rows(path, task.kind):
             columns = _repeat_columns(task, repeats, row, table.num_rows)
-            good = inspection.sift(table, derive_rows(task, table, columns), path.name, row - start)
+            derived = derive_rows(task, table, columns)
+            good = inspection.sift(table, derived, path.name, row - start, repeats.lines[path.name].find)
             file.write(good)
             labels.update(_labels(task.kind, good))
             row += table.num_rows
@@ -81,11 +90,14 @@ def _repeat_columns(task: Task, repeats: TaskRepeats, start: int, count: int) ->
     """What the rules on repeats look at; where the settings keep a published set whole, only ids must differ."""
     kept = not isinstance(task.source, OfflineTask) and task.source.duplicates == "keep"
     nothing = pa.nulls(count, pa.string())
-    describe = repeats.places.describe
+
+    def describe(found: Repeats) -> pa.Array:
+        return repeats.places.describe(found, start, count, repeats.name_row)
+
     return {
-        "repeated_id": describe(repeats.ids, start, count),
-        "repeated_row": nothing if kept else describe(repeats.rows, start, count),
-        "leaked_row": nothing if kept else describe(repeats.leaks, start, count),
+        "repeated_id": describe(repeats.ids),
+        "repeated_row": nothing if kept else describe(repeats.rows),
+        "leaked_row": nothing if kept else describe(repeats.leaks),
     }
 
 

@@ -8,6 +8,7 @@ number keeps the rows of a smaller one.
 import hashlib
 import heapq
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from stemma.config import Splits, Task, TaskFiles
@@ -17,10 +18,23 @@ from stemma.errors import InputError, SettingsError
 from stemma.protocols import HeadKind
 from stemma.tasks.conll import read_conll
 from stemma.tasks.delimited import read_delimited
+from stemma.tasks.known import KNOWN, layout_of, official_rows
+from stemma.tasks.layout import Layout, LeaveOut
+from stemma.tasks.mrpc_ids import divide, is_list_of_ids, read_ids
 from stemma.tasks.records import convert_record, read_jsonl, read_parquet
-from stemma.tasks.squad import read_squad
+from stemma.tasks.squad import move_answers, read_squad
+from stemma.tasks.trees import read_trees
 
-__all__ = ["check_splits", "complete_rows", "read_split"]
+__all__ = [
+    "FileCount",
+    "check_format",
+    "check_splits",
+    "complete_rows",
+    "count_rows",
+    "labelled",
+    "read_file",
+    "read_split",
+]
 
 Row = dict[str, Any]
 
@@ -31,7 +45,47 @@ KINDS: Final[Mapping[str, frozenset[HeadKind]]] = {
     "conll": frozenset({"tagging"}),
     "jsonl": frozenset({"classification", "span", "tagging", "choice"}),
     "parquet": frozenset({"classification", "span", "tagging", "choice"}),
+    **{name: frozenset({known.kind}) for name, known in KNOWN.items()},
 }
+_SHOWN: Final = 5  # of the rows left out of a file, those that are named
+
+
+@dataclass(kw_only=True)
+class FileCount:
+    """What was found in a file: rows, those left out with the first of them named, and how many there should be."""
+
+    file: str
+    official: int | None  # of a known task's file, if its name says which one it is
+    rows: int = 0  # left out or not
+    left_out: int = 0
+    named: list[str] = field(default_factory=list)
+
+    def leave_out(self, where: str, why: str) -> None:
+        """Count a row that is left out."""
+        self.left_out += 1
+        if len(self.named) < _SHOWN:
+            self.named.append(f"{where}: {why}")
+
+    def warnings(self) -> list[str]:
+        """What a user should know of it, in words."""
+        said = []
+        if self.official is not None and self.rows not in (self.official, self.official + self.left_out):
+            said.append(f"{self.file}: {self.rows:,} rows, but {self.official:,} were published")
+        if self.left_out:
+            said.append(f"{self.file}: {self.left_out:,} rows left out, such as {'; '.join(self.named)}")
+        return said
+
+
+def check_format(task: Task, format_name: str | None) -> None:
+    """Refuse a format that holds no tasks of this kind, and labels that a known task does not have."""
+    if format_name is None:
+        return
+    if task.kind not in KINDS[format_name]:
+        raise SettingsError(f"format {format_name!r} does not hold {task.kind} tasks")
+    known = KNOWN.get(format_name)
+    renamed = isinstance(task.source, TaskFiles) and task.source.label_names
+    if known is not None and not renamed and set(task.labels) != set(known.labels):
+        raise SettingsError(f"format {format_name!r} has the labels {', '.join(known.labels) or 'none'}; write these")
 
 
 def check_splits(task_name: str, names: Iterable[str]) -> None:
@@ -41,39 +95,88 @@ def check_splits(task_name: str, names: Iterable[str]) -> None:
         raise SettingsError(f"params.yaml: tasks.{task_name}.source: no {' and no '.join(missing)} split; name one")
 
 
-def read_split(task: Task, split: Split, files: Mapping[Split, list[InputFile]], splits: Splits) -> Iterator[Row]:
-    """The rows of one split, in the files' order, as `ROW_SCHEMAS` of the task's kind has them."""
+def read_split(
+    task: Task,
+    split: Split,
+    files: Mapping[Split, list[InputFile]],
+    splits: Splits,
+    counts: list[FileCount] | None = None,
+) -> Iterator[Row]:
+    """The rows of one split, in the files' order, as `ROW_SCHEMAS` of the task's kind has them, each with `where` it stands.
+
+    What each file held is added to `counts`.
+    """
     source = task.source
     assert isinstance(source, TaskFiles)
-    if task.kind not in KINDS[source.format]:
-        raise SettingsError(f"format {source.format!r} does not hold {task.kind} tasks")
-    rows = complete_rows(_rows_of_split(task, source, split, files, splits), split)
+    check_format(task, source.format)
+    found = counts if counts is not None else []
+    rows = complete_rows(_rows_of_split(task, source, split, files, source.shares or splits, found), split)
     most = source.max_examples.get(split)
     return rows if most is None else iter(_lowest_hashes(rows, most))
 
 
 def complete_rows(rows: Iterable[Row | None], split: str) -> Iterator[Row]:
     """Rows with an id (the split's name and the row's position, where they have none) and a document."""
-    position = -1
+    position, any_row = -1, False
     for position, row in enumerate(rows):
         if row is not None:
+            any_row = True
             yield {"id": f"{split}-{position}", "document": "", **row}
-    if position < 0:
-        raise InputError(f"no rows for the {split} split")
+    if not any_row:
+        raise InputError(f"no rows for the {split} split{', for others get them all' if position >= 0 else ''}")
+
+
+def read_file(file: InputFile, layout: Layout, kind: HeadKind, leave_out: LeaveOut) -> Iterator[Row]:
+    """The rows of a file, without those that have no label."""
+    return labelled(_read(file, layout, kind, leave_out), layout, leave_out)
+
+
+def labelled(rows: Iterable[Row], layout: Layout, leave_out: LeaveOut) -> Iterator[Row]:
+    """Rows without those whose label says that there is none, and with answers where they are."""
+    for row in rows:
+        if row.get("label") in layout.no_label:
+            leave_out(row["where"], f"label {row['label']!r} says that there is none")
+            continue
+        if layout.misplaced == "move" and row.get("answers"):
+            row["answers"] = move_answers(row["answers"], row["context"])
+        yield row
+
+
+def count_rows(records: Iterable[Row], count: FileCount) -> Iterator[Row]:
+    """Rows as they come, counted."""
+    for row in records:
+        count.rows += 1
+        yield row
+    count.rows += count.left_out
 
 
 def _rows_of_split(
-    task: Task, source: TaskFiles, split: Split, files: Mapping[Split, list[InputFile]], splits: Splits
+    task: Task,
+    source: TaskFiles,
+    split: Split,
+    files: Mapping[Split, list[InputFile]],
+    splits: Splits,
+    counts: list[FileCount],
 ) -> Iterator[Row | None]:
     """Every row of the split's files, with None in the place of those that another split gets."""
+    ids = [file for file in files[split] if is_list_of_ids(source.format, file.name)]
+    held_back = read_ids(ids) if ids else None
     for file in files[split]:
+        if file in ids:
+            continue
         sharing = [other for other in SPLITS if file in files[other]]
-        num_rows = 0
-        for num_rows, row in enumerate(_read(file, source, task.kind), start=1):
-            key = row.get("document") or str(num_rows - 1)
-            yield row if _owner(f"{file.name}:{key}", sharing, splits) == split else None
-        if num_rows == 0:
+        count = FileCount(file=file.name, official=official_rows(source.format, file.name))
+        layout = layout_of(source, file.name)
+        rows = read_file(file, layout if held_back is None else divide(layout), task.kind, count.leave_out)
+        for number, row in enumerate(count_rows(rows, count)):
+            if held_back is not None:
+                mine = (row.pop("id") in held_back) == (split == "validation")
+            else:
+                mine = _owner(f"{file.name}:{row.get('document') or number}", sharing, splits) == split
+            yield row if mine else None
+        if not count.rows:
             raise InputError(f"{file.name}: no rows in the file")
+        counts.append(count)
 
 
 def _owner(key: str, sharing: list[Split], splits: Splits) -> Split:
@@ -81,16 +184,18 @@ def _owner(key: str, sharing: list[Split], splits: Splits) -> Split:
     return drawn if drawn in sharing else sharing[0]
 
 
-def _read(file: InputFile, source: TaskFiles, kind: HeadKind) -> Iterator[Row]:
-    match source.format:
+def _read(file: InputFile, layout: Layout, kind: HeadKind, leave_out: LeaveOut) -> Iterator[Row]:
+    match layout.format:
         case "tsv" | "csv":
-            return read_delimited(file.path, file.name, source, kind)
+            return read_delimited(file.path, file.name, layout, kind, leave_out)
         case "squad":
-            return read_squad(file.path, file.name)
+            return read_squad(file.path, file.name, layout)
         case "conll":
-            return read_conll(file.path, file.name, source)
-    records = (read_jsonl if source.format == "jsonl" else read_parquet)(file.path, file.name)
-    return (convert_record(record, where, kind, source.columns, source.label_names) for where, record in records)
+            return read_conll(file.path, file.name, layout)
+        case "trees":
+            return read_trees(file.path, file.name, layout)
+    records = (read_jsonl if layout.format == "jsonl" else read_parquet)(file.path, file.name)
+    return (convert_record(record, where, kind, layout) for where, record in records)
 
 
 def _lowest_hashes(rows: Iterable[Row], most: int) -> list[Row]:

@@ -2,34 +2,20 @@
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from stemma.data.lines import check_text, read_json_lines
-from stemma.errors import InputError, SettingsError
+from stemma.errors import InputError
 from stemma.protocols import HeadKind
 from stemma.tasks.base import ROW_SCHEMAS
+from stemma.tasks.layout import Column, Layout, check_columns, columns_of
 from stemma.tasks.squad import check_answers
 
-__all__ = ["OPTIONAL", "REQUIRED", "Columns", "check_columns", "convert_record", "read_jsonl", "read_parquet"]
+__all__ = ["convert_record", "read_jsonl", "read_parquet"]
 
-Columns = Mapping[str, str | int | list[str | int]]
-
-# What a row of a kind must have, and may have, beside its id and document.
-REQUIRED: Final[dict[HeadKind, tuple[str, ...]]] = {
-    "classification": ("text", "label"),
-    "span": ("context", "question", "answers"),
-    "tagging": ("tokens", "tags"),
-    "choice": ("context", "choices", "label"),
-}
-OPTIONAL: Final[dict[HeadKind, tuple[str, ...]]] = {
-    "classification": ("id", "document", "text_pair"),
-    "span": ("id", "document"),
-    "tagging": ("id", "document"),
-    "choice": ("id", "document", "question"),
-}
 _BATCH = 1000
 
 
@@ -54,36 +40,28 @@ def read_parquet(path: Path, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
         raise InputError(f"{name}: can't be read as parquet: {' '.join(str(error).split())}") from None
 
 
-def convert_record(
-    record: Mapping[str, Any],
-    where: str,
-    kind: HeadKind,
-    columns: Columns,
-    label_names: Mapping[str, str],
-) -> dict[str, Any]:
-    """A row of `kind` from a record whose keys the settings' `columns` translate."""
-    check_columns(kind, columns)
-    row: dict[str, Any] = {}
-    for ours in (*REQUIRED[kind], *OPTIONAL[kind]):
-        theirs = columns.get(ours, ours)
+def convert_record(record: Mapping[str, Any], where: str, kind: HeadKind, layout: Layout) -> dict[str, Any]:
+    """A row of `kind` from a record whose keys the layout's `columns` translate."""
+    check_columns(kind, layout.columns)
+    required, optional = columns_of(kind, answers=layout.answers)
+    row: dict[str, Any] = {"where": where}
+    for ours in (*required, *optional):
+        theirs = _present(layout.columns.get(ours, ours), record)
         if isinstance(theirs, list):
-            row[ours] = [check_text(_value(record, name, ours, where), f"{where}: {name!r}") for name in theirs]
-        elif theirs in record or ours in columns or ours in REQUIRED[kind]:
+            texts = [check_text(_value(record, name, ours, where), f"{where}: {name!r}") for name in theirs]
+            row[ours] = "-".join(texts) if ours == "id" else texts
+        elif theirs in record or ours in layout.columns or ours in required:
             value = _value(record, theirs, ours, where)
             absent = value is None and ROW_SCHEMAS[kind].field(ours).nullable
-            row[ours] = None if absent else _convert(ours, value, f"{where}: {theirs!r}", label_names)
+            row[ours] = None if absent else _convert(ours, value, f"{where}: {theirs!r}", layout.label_names)
     return row
 
 
-def check_columns(kind: HeadKind, columns: Columns) -> None:
-    """Refuse columns that rows of a kind do not have, and a list of them for what is no list."""
-    known = (*REQUIRED[kind], *OPTIONAL[kind])
-    unknown = set(columns) - set(known)
-    if unknown:
-        raise SettingsError(f"columns: no {min(unknown)!r} among {', '.join(known)}")
-    for ours, theirs in columns.items():
-        if isinstance(theirs, list) and ours != "choices":
-            raise SettingsError(f"columns: {ours!r} is one column, not {len(theirs)}")
+def _present(column: Column, record: Mapping[str, Any]) -> str | int | list[str | int]:
+    """Of several names for a column the first that the record has, or the first of all."""
+    if isinstance(column, tuple):
+        return next((name for name in column if name in record), column[0])
+    return column
 
 
 def _value(record: Mapping[str, Any], theirs: str | int, ours: str, where: str) -> object:

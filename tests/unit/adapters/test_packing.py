@@ -9,11 +9,10 @@ import pyarrow as pa
 import pytest
 
 from stemma.adapters import packing
-from stemma.adapters.questions import ANSWERS
 from stemma.errors import ReleaseError
 from stemma.families.bert.network import load_encoder
 from stemma.files import write_json, write_manifest
-from stemma.tasks.base import PREDICTION_SCHEMAS, ROW_SCHEMAS
+from stemma.tasks.base import ANSWERS, PREDICTION_SCHEMAS, ROW_SCHEMAS
 from stemma.tasks.predictor import load_predictor
 from tests import toy_tasks
 

@@ -46,7 +46,9 @@ def load_split(
 ) -> list[dict[str, Any]]:
     task = Task.model_validate(toy_inputs.task(kind, layout=layout, **source))
     named = {name: [InputFile(path, path.name) for path in paths] for name, paths in files.items()}
-    return list(read_split(task, split, {"validation": [], "test": [], **named}, SPLITS))
+    rows = list(read_split(task, split, {"validation": [], "test": [], **named}, SPLITS))
+    assert all(row.pop("where") for row in rows), "every row knows where it stood"
+    return rows
 
 
 @pytest.fixture(autouse=True)
@@ -165,7 +167,8 @@ def test_conll_in_iob2_keeps_its_mistakes() -> None:
 
 def test_conll_takes_columns_by_number() -> None:
     rows = load(CONLL, "tagging", "conll", columns={"tokens": 1, "tags": 2})
-    assert rows[1] == {"id": "train-1", "document": "", "tokens": ["NNP", "NNP"], "tags": ["B-NP", "I-NP"]}
+    document = "file.conll document 1"
+    assert rows[1] == {"id": "train-1", "document": document, "tokens": ["NNP", "NNP"], "tags": ["B-NP", "I-NP"]}
 
 
 def test_max_examples_chooses_by_hash_and_grows_by_adding(tmp_path: Path) -> None:
@@ -240,7 +243,7 @@ BAD_SQUAD = [
     (b"", "file.squad: the file is empty"),
     (b'{"data":\n[}', "file.squad:2: not valid JSON"),
     (b'{"data": [{"title": "\xff"}]}', "file.squad:1: not valid UTF-8"),
-    (b'{"rows": []}', "file.squad: no 'data'; expected the layout of SQuAD 1.1"),
+    (b'{"rows": []}', "file.squad: no 'data'; expected the layout of SQuAD"),
     (b'{"data": []}', "file.squad: no rows in the file"),
     (b'{"data": [{"title": "t", "paragraphs": [{"qas": []}]}]}', "file.squad: article 0 paragraph 0: no 'context'"),
     (

@@ -8,12 +8,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from stemma.adapters.questions import ANSWERS
 from stemma.errors import CorruptionError, InputError
 from stemma.families.bert.family import FAMILY as BERT
 from stemma.families.bert.network import load_encoder
 from stemma.files import write_json, write_manifest
-from stemma.tasks.base import PREDICTION_SCHEMAS
+from stemma.tasks.base import ANSWERS, PREDICTION_SCHEMAS
 from stemma.tasks.predictor import load_predictor
 from tests import toy_bert
 from tests.unit.tasks.test_features import make_rows, make_task

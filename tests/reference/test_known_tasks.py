@@ -1,0 +1,122 @@
+"""The known tasks' loaders on copies of the original files: every row that was published, and nothing left to warn of."""
+
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stemma.config import Splits, Task
+from stemma.data.input_files import InputFile
+from stemma.tasks.blimp import NUM_PAIRS, NUM_PARADIGMS, read_blimp
+from stemma.tasks.known import KNOWN
+from stemma.tasks.loaders import FileCount, read_split
+
+DATA = Path(os.environ.get("STEMMA_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
+pytestmark = [
+    pytest.mark.shared_data,
+    pytest.mark.skipif(
+        not DATA.is_dir(), reason="no copies of the original data sets; set STEMMA_DATA to their folder"
+    ),
+]
+SPLITS = Splits(validation=0.1, test=0.1)
+
+
+def read(name: str, *files: str, split: Any = "train", **source: Any) -> tuple[list[dict[str, Any]], list[FileCount]]:
+    known = KNOWN[name]
+    task = Task.model_validate(
+        {
+            "kind": known.kind,
+            "source": {"kind": "files", "format": name, "files": {}, **source},
+            "labels": list(known.labels),
+            "metric": known.metrics[0],
+            "max_length": 64,
+        }
+    )
+    counts: list[FileCount] = []
+    named: Any = {"train": [], "validation": [], "test": [], split: [InputFile(DATA / file, file) for file in files]}
+    return list(read_split(task, split, named, SPLITS, counts)), counts
+
+
+FILES = [
+    ("cola", "glue/CoLA/train.tsv.gz"),
+    ("cola", "glue/CoLA/dev.tsv.gz"),
+    ("sst-2", "glue/SST-2/dev.tsv.gz"),
+    ("mrpc", "glue/MRPC/train.tsv.gz"),
+    ("mrpc", "glue/MRPC/dev.tsv.gz"),
+    ("mrpc", "glue/MRPC/msr_paraphrase_train.txt.gz"),
+    ("mrpc", "glue/MRPC/msr_paraphrase_test.txt.gz"),
+    ("rte", "glue/RTE/train.tsv.gz"),
+    ("rte", "glue/RTE/dev.tsv.gz"),
+    ("wnli", "glue/WNLI/train.tsv.gz"),
+    ("wnli", "glue/WNLI/dev.tsv.gz"),
+    ("qnli", "glue/QNLI/dev.tsv.gz"),
+    ("sst-5", "sst5/train.txt.gz"),
+    ("sst-5", "sst5/dev.txt.gz"),
+    ("sst-5", "sst5/test.txt.gz"),
+    ("squad-1.1", "squad/dev-v1.1.json.gz"),
+    ("squad-2.0", "squad/dev-v2.0.json.gz"),
+    ("conll-2003", "conll2003/eng.testa.gz"),
+    ("hellaswag", "hellaswag/hellaswag_val.jsonl.gz"),
+]
+
+
+@pytest.mark.parametrize(("name", "file"), FILES)
+def test_a_file_has_its_official_rows_and_labels(name: str, file: str) -> None:
+    rows, counts = read(name, file)
+    assert counts[0].official == len(rows) > 0
+    assert counts[0].warnings() == []
+    if KNOWN[name].kind in ("classification", "choice"):
+        assert {row["label"] for row in rows} == set(KNOWN[name].labels)
+    assert all(row["where"].startswith(f"{file}:") for row in rows)
+
+
+def test_mnli_from_another_table_with_its_columns() -> None:
+    rows, _ = read("mnli", "glue/MNLI/hans_mnli_dev_matched_with_labels.txt.gz")
+    counts = Counter(row["label"] for row in rows)
+    assert counts == {"entailment": 3_479, "neutral": 3_123, "contradiction": 3_213}
+
+
+def test_mrpc_divided_by_its_list_is_glues() -> None:
+    files = ("glue/MRPC/msr_paraphrase_train.txt.gz", "glue/MRPC/dev_ids.tsv.gz")
+    for split, file, rows in (("train", "train", 3_668), ("validation", "dev", 408)):
+        divided, _ = read("mrpc", *files, split=split)
+        glue, _ = read("mrpc", f"glue/MRPC/{file}.tsv.gz")
+        assert len(divided) == rows
+        assert {(row["text"], row["text_pair"], row["label"]) for row in divided} == {
+            (row["text"], row["text_pair"], row["label"]) for row in glue
+        }
+
+
+def test_half_of_squad_2_has_no_answer() -> None:
+    rows, _ = read("squad-2.0", "squad/dev-v2.0.json.gz")
+    assert sum(not row["answers"] for row in rows) == 5_945
+
+
+def test_conll_has_its_documents() -> None:
+    rows, _ = read("conll-2003", "conll2003/eng.testb.gz")
+    assert len({row["document"] for row in rows}) == 231
+
+
+def test_quora_pairs_need_no_known_format() -> None:
+    source = {"kind": "files", "format": "tsv", "header": False, "columns": {"text": 0, "text_pair": 1, "label": 2}}
+    task = Task.model_validate(
+        {
+            "kind": "classification",
+            "source": {**source, "files": {}},
+            "labels": ["0", "1"],
+            "metric": "f1",
+            "max_length": 64,
+        }
+    )
+    file = InputFile(DATA / "quora-bimpm/dev.txt.gz", "dev.txt.gz")
+    rows = list(read_split(task, "train", {"train": [file], "validation": [], "test": []}, SPLITS))
+    assert Counter(row["label"] for row in rows) == {"0": 5_000, "1": 5_000}
+
+
+def test_blimp_has_its_paradigms_with_a_thousand_pairs_each() -> None:
+    paths = sorted(path for path in (DATA / "blimp").glob("*.jsonl.gz") if path.name != "published_summary.jsonl.gz")
+    pairs = Counter(pair.paradigm for pair in read_blimp(InputFile(path, path.name) for path in paths))
+    assert len(pairs) == NUM_PARADIGMS
+    assert set(pairs.values()) == {NUM_PAIRS}
