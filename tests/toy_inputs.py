@@ -37,8 +37,14 @@ def params(tasks: dict[str, Any], **validation: float) -> Params:
 
 def task(kind: str, files: dict[str, list[str]] | None = None, layout: str = "jsonl", **source: Any) -> dict[str, Any]:
     """A task's settings, with a source of files."""
-    labels = {"classification": ["good", "bad"], "span": [], "tagging": LABELS, "choice": CHOICES}
-    metric = {"classification": "accuracy", "span": "f1", "tagging": "entity_f1", "choice": "accuracy"}
+    labels = {"classification": ["good", "bad"], "regression": [], "span": [], "tagging": LABELS, "choice": CHOICES}
+    metric = {
+        "classification": "accuracy",
+        "regression": "spearman",
+        "span": "f1",
+        "tagging": "entity_f1",
+        "choice": "accuracy",
+    }
     named = files or {split: [f"data/external/{split}"] for split in SPLITS}
     return {
         "kind": kind,
@@ -46,6 +52,7 @@ def task(kind: str, files: dict[str, list[str]] | None = None, layout: str = "js
         "labels": labels[kind],
         "metric": metric[kind],
         "max_length": 64,
+        **({"score_range": [0, 5]} if kind == "regression" else {}),
     }
 
 
@@ -72,6 +79,8 @@ def row(kind: str, number: int) -> dict[str, Any]:
     match kind:
         case "classification":
             return {**base, "text": " ".join(words), "text_pair": None, "label": ["good", "bad"][number % 2]}
+        case "regression":
+            return {**base, "text": " ".join(words), "text_pair": words[0], "score": number % 11 / 2}
         case "span":
             context = " ".join(words)
             answer = {"text": words[2], "start": context.index(words[2])}

@@ -28,6 +28,9 @@ TASKS: Final = {
         metric="accuracy",
         max_length=24,
     ),
+    "how-many": Task(
+        kind="regression", source=SOURCE, labels=[], metric="spearman", max_length=24, score_range=(0.0, 5.0)
+    ),
     "where": Task(kind="span", source=SOURCE, labels=[], metric="f1", max_length=24, stride=4),
     "letters": Task(
         kind="tagging",
@@ -51,11 +54,14 @@ FINETUNING: Final = Finetuning(
 
 
 def make_row(task: str, number: int, rng: np.random.Generator) -> dict[str, Any]:
-    """Is there a `j`? Which word is asked for? Which words begin with `a`? Which choice has a `j`?"""
+    """Is there a `j`? How many words begin with `a`, and which? Which word is asked for? Which choice has a `j`?"""
     words = toy_bert.sentence(rng, int(rng.integers(2, 12))).split()
     row = {"id": f"{task}-{number}", "document": ""}
     if task == "first":
         return {**row, "text": " ".join(words), "text_pair": None, "label": "yes" if "j" in "".join(words) else "no"}
+    if task == "how-many":
+        score = float(min(5, sum(word[0] == "a" for word in words)))
+        return {**row, "text": " ".join(words), "text_pair": None, "score": score}
     if task == "where":
         chosen = int(rng.integers(len(words)))
         start = sum(len(word) + 1 for word in words[:chosen])

@@ -4,6 +4,7 @@ No defaults for anything that changes a result: a setting that is not in the fil
 family's own settings mean is said in the family's file (its `params` type), so that a new family does not touch this one.
 """
 
+import math
 import os
 import re
 from collections.abc import Mapping
@@ -222,6 +223,7 @@ KnownFormat = Literal[
     "sst-2",
     "mrpc",
     "qqp",
+    "sts-b",
     "mnli",
     "qnli",
     "rte",
@@ -287,30 +289,38 @@ TaskSource = Annotated[OfflineTask | TaskFiles | TaskHub, Field(discriminator="k
 class Task(Settings):
     """A row of data: what is asked, of what, and how an answer is scored."""
 
-    kind: Literal["classification", "span", "tagging", "choice"]
+    kind: Literal["classification", "regression", "span", "tagging", "choice"]
     source: TaskSource
     labels: list[str]
-    metric: Literal["accuracy", "matthews", "f1", "entity_f1"]
+    metric: Literal["accuracy", "matthews", "f1", "em", "entity_f1", "spearman", "pearson"]
     max_length: PositiveInt
     stride: int = Field(default=0, ge=0)
     max_answer_length: PositiveInt = 30
-    symmetric: bool = False  # classification: whether the two texts may change places, as in similarity
+    symmetric: bool = False  # of two texts: whether they may change places, as in similarity
+    score_range: tuple[float, float] | None = None  # regression: the lowest and the highest score that there can be
 
     @model_validator(mode="after")
     def _labels_fit_the_kind(self) -> "Task":
         if self.kind == "classification" and len(self.labels) < 2:
             raise ValueError("a classification task needs at least two labels")
-        if self.symmetric and self.kind != "classification":
+        if self.symmetric and self.kind not in ("classification", "regression"):
             raise ValueError(f"symmetric: a {self.kind} task has no two texts that may change places")
         if self.kind == "choice" and len(self.labels) < 2:
             raise ValueError("a choice task's labels name its choices, at least two, in their order")
         if self.kind == "tagging" and "O" not in self.labels:
             raise ValueError("a tagging task's labels are BIO tags and include 'O'")
-        if self.kind == "span" and self.labels:
-            raise ValueError("a span task has no labels: write []")
+        if self.kind in ("span", "regression") and self.labels:
+            raise ValueError(f"a {self.kind} task has no labels: write []")
+        if (self.kind == "regression") != (self.score_range is not None):
+            raise ValueError(
+                "score_range: a regression task needs the lowest and the highest score, and no other has any"
+            )
+        if self.score_range is not None and not -math.inf < self.score_range[0] < self.score_range[1] < math.inf:
+            raise ValueError("score_range: two numbers, the lower first")
         allowed = {
             "classification": {"accuracy", "matthews", "f1"},
-            "span": {"f1"},
+            "regression": {"spearman", "pearson"},
+            "span": {"f1", "em"},
             "tagging": {"entity_f1"},
             "choice": {"accuracy"},
         }

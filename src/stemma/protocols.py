@@ -27,7 +27,7 @@ __all__ = [
     "Translator",
 ]
 
-HeadKind = Literal["classification", "span", "tagging", "choice"]
+HeadKind = Literal["classification", "regression", "span", "tagging", "choice"]
 
 
 class Encoder(Protocol):
@@ -44,12 +44,12 @@ class Encoder(Protocol):
     def with_head(self, kind: HeadKind, labels: Sequence[str], *, seed: int, symmetric: bool = False) -> "nn.Module":
         """A fresh copy with a new head, drawn from `seed`; it keeps the labels' names.
 
-        `symmetric` says that the two texts of a classification may change places: what reads from left to right then reads
-        both orders.
+        `symmetric` says that the two texts of a classification or regression may change places: what reads from left to right
+        then reads both orders.
 
         Its forward takes `input_ids`, `attention_mask`, `token_type_ids` (batch, length) and returns logits:
-        (batch, labels) for classification, (batch, length, 2) for span, (batch, length, labels) for tagging,
-        (batch, 1) for choice: how well one choice fits, each an input of its own.
+        (batch, labels) for classification, (batch, 1) for regression: the score itself, (batch, length, 2) for span,
+        (batch, length, labels) for tagging, (batch, 1) for choice: how well one choice fits, each an input of its own.
         """
 
     def save(self, model: "nn.Module", out: Path) -> None:

@@ -4,6 +4,7 @@ One above the limit, and the stage fails.
 """
 
 import json
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,12 @@ BAD_ROWS: dict[str, dict[str, Callable[[Row, list[Row]], Row]]] = {
         "replacement characters": lambda row, _: {**row, "text_pair": "a\ufffd"},
         "control characters": lambda row, _: {**row, "text": row["text"] + "\x9b"},
         "its id is that of {split}.parquet row 0": repeat_id,
+        "its content is that of {split}.parquet row 0": lambda row, good: {**good[0], "id": row["id"]},
+    },
+    "regression": {
+        "text is empty": lambda row, _: {**row, "text": " "},
+        "score inf is no finite number": lambda row, _: {**row, "score": math.inf},
+        "score 5.5, expected 0 to 5": lambda row, _: {**row, "score": 5.5},
         "its content is that of {split}.parquet row 0": lambda row, good: {**good[0], "id": row["id"]},
     },
     "span": {

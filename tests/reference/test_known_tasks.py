@@ -32,6 +32,7 @@ def read(name: str, *files: str, split: Any = "train", **source: Any) -> tuple[l
             "labels": list(known.labels),
             "metric": known.metrics[0],
             "max_length": 64,
+            **({"score_range": [0, 5]} if known.kind == "regression" else {}),
         }
     )
     counts: list[FileCount] = []
@@ -47,6 +48,9 @@ FILES = [
     ("mrpc", "glue/MRPC/dev.tsv.gz"),
     ("mrpc", "glue/MRPC/msr_paraphrase_train.txt.gz"),
     ("mrpc", "glue/MRPC/msr_paraphrase_test.txt.gz"),
+    ("sts-b", "glue/STS-B/train.tsv.gz"),
+    ("sts-b", "glue/STS-B/dev.tsv.gz"),
+    ("sts-b", "glue/STS-B/original/sts-test.tsv.gz"),
     ("rte", "glue/RTE/train.tsv.gz"),
     ("rte", "glue/RTE/dev.tsv.gz"),
     ("wnli", "glue/WNLI/train.tsv.gz"),

@@ -1,4 +1,4 @@
-"""Our scores against scikit-learn, seqeval and cases worked out by hand from the rules of the SQuAD v1.1 script."""
+"""Our scores against scikit-learn, scipy, seqeval and cases worked out by hand from the rules of the SQuAD v1.1 script."""
 
 import warnings
 from collections.abc import Sequence
@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats
 from seqeval import metrics as seqeval
 from sklearn import metrics as sklearn
 
@@ -42,6 +43,18 @@ def test_classification_equals_scikit_learn(case):
         assert ours["accuracy"] == pytest.approx(sklearn.accuracy_score(gold, predicted))
         assert ours["matthews"] == pytest.approx(sklearn.matthews_corrcoef(gold, predicted), abs=1e-12)
     assert ours["f1"] == pytest.approx(f1[1] if len(labels) == 2 else f1.mean(), abs=1e-12)
+
+
+@given(st.lists(st.tuples(st.floats(0, 5, width=16), st.floats(-9, 9, width=16)), min_size=3, max_size=60))
+@settings(max_examples=200, deadline=None)
+def test_regression_equals_scipy(pairs):
+    gold, predicted = ([float(value) for value in side] for side in zip(*pairs, strict=True))
+    ours = score("regression", *tables("score", gold, predicted), [])
+    if len(set(gold)) == 1 or len(set(predicted)) == 1:
+        assert ours == {"spearman": 0, "pearson": 0}
+        return
+    assert ours["spearman"] == pytest.approx(stats.spearmanr(gold, predicted).statistic, abs=1e-9)
+    assert ours["pearson"] == pytest.approx(stats.pearsonr(gold, predicted).statistic, abs=1e-7)
 
 
 @st.composite

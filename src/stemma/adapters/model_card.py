@@ -44,6 +44,7 @@ def _body(params: Params, card: Scorecard, seed: int, facts: Mapping[str, str]) 
     history = "\n".join(f"- {name}: `{value}`" for name, value in facts.items())
     asked = {
         "classification": '{"text": "…"}',
+        "regression": '{"text": "…", "text_pair": "…"}',
         "span": '{"context": "…", "question": "…"}',
         "tagging": '{"tokens": ["…"]}',
         "choice": '{"context": "…", "choices": ["…", "…"]}',

@@ -22,6 +22,7 @@ Predict = Callable[[pa.Table], pa.Table]
 
 FIELDS: Final[dict[HeadKind, dict[str, bool]]] = {  # what a record has, and whether it must
     "classification": {"text": True, "text_pair": False},
+    "regression": {"text": True, "text_pair": False},
     "span": {"context": True, "question": True},
     "tagging": {"tokens": True},
     "choice": {"context": True, "question": False, "choices": True},

@@ -16,6 +16,7 @@ SPLITS: Final = ("train", "validation", "test")
 # The column of a row that says what should be answered.
 ANSWERS: Final[dict[HeadKind, str]] = {
     "classification": "label",
+    "regression": "score",
     "span": "answers",
     "tagging": "tags",
     "choice": "label",
@@ -30,6 +31,15 @@ ROW_SCHEMAS: Final[dict[HeadKind, pa.Schema]] = {
             pa.field("text", pa.string(), nullable=False),
             pa.field("text_pair", pa.string()),
             pa.field("label", pa.string(), nullable=False),
+        ]
+    ),
+    "regression": pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("document", pa.string(), nullable=False),
+            pa.field("text", pa.string(), nullable=False),
+            pa.field("text_pair", pa.string()),
+            pa.field("score", pa.float64(), nullable=False),
         ]
     ),
     "span": pa.schema(
@@ -67,6 +77,7 @@ PREDICTION_SCHEMAS: Final[dict[HeadKind, pa.Schema]] = {
     "classification": pa.schema(
         [("id", pa.string()), ("label", pa.string()), ("probabilities", pa.list_(pa.float32()))]
     ),
+    "regression": pa.schema([("id", pa.string()), ("score", pa.float32())]),
     "span": pa.schema(
         [
             ("id", pa.string()),

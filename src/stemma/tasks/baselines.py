@@ -3,10 +3,11 @@
 - `chance` guesses each answer uniformly (a span: from any word on, as long as some training answer). Its figures are means
   over many guesses of each example, so its score is close to the expected one.
 - `majority` gives the commonest training answer: the label; a span of the median length at the median place; for tags `O`,
-  which finds no entity; of choices the place where the right one stood most often.
+  which finds no entity; of choices the place where the right one stood most often; for scores their mean, always.
 - `memory` (tagging) gives each word the tag that it had most often in training, and `O` to a new one.
 - `bag-of-words` sees which words there are and not their order: for labels a logistic regression on tf-idf weights, a bag for
-  each text of a pair; for tags one on the word and the bag of two words to each side; for spans see `span_baselines`; of
+  each text of a pair; for scores a ridge regression on tf-idf weights, of a pair on what its bags share and do not share, and
+  on their cosine; for tags one on the word and the bag of two words to each side; for spans see `span_baselines`; of
   choices it takes the one whose bag is most like that of the context (the cosine of their tf-idf weights).
 
 All learn from the training split alone, and are the same in every run.
@@ -17,6 +18,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from stemma.protocols import HeadKind
@@ -37,6 +39,8 @@ def chance_statistics(
     kind: HeadKind, train: pa.Table, test: pa.Table, labels: Sequence[str], *, seed: int, guesses: int = 20
 ) -> Statistics:
     """`per_example` of uniform guesses, each example's the mean over `guesses` of them."""
+    if kind == "regression":
+        guesses = 1  # a mean of guesses would be no guess, but close to one score throughout
     tables = _guess(kind, train, test, labels, guesses, np.random.default_rng(seed))
     drawn = [per_example(kind, test, predictions, labels) for predictions in tables]
     return {name: np.mean([statistics[name] for statistics in drawn], axis=0) for name in drawn[0]}
@@ -45,6 +49,9 @@ def chance_statistics(
 def _guess(
     kind: HeadKind, train: pa.Table, test: pa.Table, labels: Sequence[str], guesses: int, rng: np.random.Generator
 ) -> list[pa.Table]:
+    if kind == "regression":
+        scores = train["score"].to_numpy()
+        return [_scored(test, rng.uniform(scores.min(), scores.max(), len(test))) for _ in range(guesses)]
     if kind == "span":
         return guess_spans(train, test, guesses=guesses, rng=rng)
 
@@ -107,6 +114,33 @@ def _bag_label(train: pa.Table, test: pa.Table, labels: Sequence[str]) -> pa.Tab
     )
     chosen = model.predict(sparse.hstack([side[1] for side in sides]))
     return _labelled(test, [str(label) for label in chosen], labels)
+
+
+def _mean_score(train: pa.Table, test: pa.Table, labels: Sequence[str]) -> pa.Table:  # noqa: ARG001  one shape for all
+    return _scored(test, np.full(len(test), train["score"].to_numpy().mean()))
+
+
+def _bag_score(train: pa.Table, test: pa.Table, labels: Sequence[str]) -> pa.Table:  # noqa: ARG001  one shape for all
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.linear_model import Ridge
+
+    bag = TfidfVectorizer(token_pattern=_WORD).fit([*_texts(train, "text"), *_texts(train, "text_pair")])
+    model = Ridge(random_state=_SEED, solver="sparse_cg", tol=1e-6).fit(
+        _score_features(bag, train), train["score"].to_numpy()
+    )
+    return _scored(test, model.predict(_score_features(bag, test)))
+
+
+def _score_features(bag: Any, rows: pa.Table) -> Any:
+    """The bag of each text; of a pair what its bags share and do not share, and their cosine."""
+    from scipy import sparse
+
+    first = bag.transform(_texts(rows, "text"))
+    if rows["text_pair"].null_count == len(rows):
+        return first
+    second = bag.transform(_texts(rows, "text_pair"))
+    shared = first.multiply(second).tocsr()
+    return sparse.hstack([shared, abs(first - second), shared.sum(axis=1)]).tocsr()
 
 
 def _bag_choice(train: pa.Table, test: pa.Table, labels: Sequence[str]) -> pa.Table:
@@ -179,6 +213,10 @@ def _chosen(rows: pa.Table, answers: list[str], labels: Sequence[str]) -> pa.Tab
     return _table("choice", rows, label=answers, text=texts, probabilities=certain)
 
 
+def _scored(rows: pa.Table, scores: npt.NDArray[np.float64]) -> pa.Table:
+    return _table("regression", rows, score=pa.array(scores.astype(np.float32)))
+
+
 def _tagged(rows: pa.Table, tags: list[list[str]]) -> pa.Table:
     return _table("tagging", rows, tags=tags)
 
@@ -190,6 +228,7 @@ def _table(kind: HeadKind, rows: pa.Table, **columns: Any) -> pa.Table:
 # From training rows, rows to answer and labels to predictions, by name, in the order of the table.
 BASELINES: Final[dict[HeadKind, dict[str, Callable[[pa.Table, pa.Table, Sequence[str]], pa.Table]]]] = {
     "classification": {"majority": _majority_label, "bag-of-words": _bag_label},
+    "regression": {"majority": _mean_score, "bag-of-words": _bag_score},
     "span": {"majority": _majority_span, "bag-of-words": _bag_span},
     "tagging": {"majority": _majority_tag, "memory": _memory_tag, "bag-of-words": _bag_tag},
     "choice": {"majority": _majority_choice, "bag-of-words": _bag_choice},

@@ -9,7 +9,7 @@ from typing import Any
 from stemma.data.lines import read_lines
 from stemma.errors import InputError, SettingsError
 from stemma.protocols import HeadKind
-from stemma.tasks.layout import Column, Columns, Layout, LeaveOut, check_columns, columns_of
+from stemma.tasks.layout import Column, Columns, Layout, LeaveOut, check_columns, columns_of, read_score
 
 __all__ = ["read_delimited"]
 
@@ -105,6 +105,8 @@ def _row(fields: Sequence[str], positions: Mapping[str, Place], layout: Layout, 
             row[ours] = "-".join(texts) if ours == "id" else texts
         else:
             row[ours] = fields[place]
+    if "score" in row:
+        row["score"] = read_score(row["score"], where)
     if "label" in row:
         row["label"] = layout.label_names.get(row["label"], row["label"])
     return row

@@ -28,6 +28,7 @@ _OUTSIDE: Final = -100  # what no loss is computed for
 _FAR: Final = 1 << 32  # more characters than a context has
 _NEEDED: Final[dict[HeadKind, list[str]]] = {
     "classification": ["text"],
+    "regression": ["text"],
     "span": ["context", "question"],
     "tagging": ["tokens"],
     "choice": ["context", "choices"],
@@ -66,7 +67,7 @@ def encode_rows(rows: pa.Table, task: Task, tokenizer: tokenizers.Tokenizer, max
     for column in needed:
         if column not in rows.column_names:
             raise InputError(f"column {column!r} is missing: a {task.kind} task needs {', '.join(['id', *needed])}")
-    if task.kind == "classification":
+    if task.kind in ("classification", "regression"):
         texts, pairs = rows["text"].to_pylist(), _optional(rows, "text_pair")
         return _encode_texts(list(zip(texts, pairs, strict=True)), tokenizer, max_length)
     if task.kind == "choice":

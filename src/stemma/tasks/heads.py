@@ -1,6 +1,7 @@
 """What a task's head is trained for, and how its logits become answers (Devlin et al. 2019, section 4).
 
-Classification: `[CLS]` and a matrix. Span: a start and an end vector; the best span has its end not before its start, at
+Classification: `[CLS]` and a matrix. Regression: `[CLS]` and a vector, whose product is the score itself, in the task's own
+units, learned by squared error. Span: a start and an end vector; the best span has its end not before its start, at
 most so many tokens, and lies in the context of one window. Tagging: a matrix at the first piece of each word. Choice: `[CLS]`
 and a vector, whose products with all choices of a row are compared by softmax.
 Left out on purpose: questions without an answer; the best span is always given.
@@ -16,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import torch
 from torch import Tensor
-from torch.nn.functional import cross_entropy
+from torch.nn.functional import cross_entropy, mse_loss
 
 from stemma.config import Task
 from stemma.data.batches import Ragged
@@ -34,6 +35,8 @@ def make_targets(rows: pa.Table, features: Features, task: Task) -> "Targets":
     """What the logits of each input should say."""
     if task.kind in ("classification", "choice"):
         return Targets(label_codes(rows, task.labels))
+    if task.kind == "regression":
+        return Targets(rows["score"].to_numpy().astype(np.float32))
     if task.kind == "span":
         return Targets(answer_columns(rows, features))
     return Targets(tag_targets(rows, features, task.labels))
@@ -41,9 +44,9 @@ def make_targets(rows: pa.Table, features: Features, task: Task) -> "Targets":
 
 @dataclass(frozen=True)
 class Targets:
-    """One target an input: a label, two columns, or a label a token; of inputs that go together, one for all."""
+    """One target an input: a label, a score, two columns, or a label a token; of inputs that go together, one for all."""
 
-    values: Ints | Ragged
+    values: Ints | npt.NDArray[np.float32] | Ragged
 
     def take(self, inputs: Ints) -> Tensor:
         """The targets of some inputs."""
@@ -65,9 +68,15 @@ def input_tensors(features: Features, inputs: Ints) -> dict[str, Tensor]:
 
 
 def head_loss(kind: HeadKind, logits: Tensor, targets: Tensor) -> Tensor:
-    """Cross-entropy: of the label, of start and end (their mean), of the tags where words begin, or of the right choice."""
+    """How far logits are from what they should say.
+
+    The squared error of a score, or cross-entropy: of the label, of start and end (their mean), of the tags where words begin,
+    or of the right choice.
+    """
     if kind == "classification":
         return cross_entropy(logits, targets)
+    if kind == "regression":
+        return mse_loss(logits[:, 0], targets)
     if kind == "choice":
         return cross_entropy(logits.view(len(targets), -1), targets)  # (rows, choices)
     if kind == "span":
@@ -91,6 +100,8 @@ def make_answers(rows: pa.Table, features: Features, task: Task) -> Answers:
     """An empty set of answers to rows."""
     if task.kind == "classification":
         return _LabelAnswers(features, task)
+    if task.kind == "regression":
+        return _ScoreAnswers(features)
     if task.kind == "choice":
         return _ChoiceAnswers(rows, features, task)
     return _SpanAnswers(rows, features, task) if task.kind == "span" else _TagAnswers(rows, features, task)
@@ -106,6 +117,17 @@ class _LabelAnswers:
 
     def columns(self) -> dict[str, pa.Array]:
         return _label_columns(self._labels, self._probabilities)
+
+
+class _ScoreAnswers:
+    def __init__(self, features: Features) -> None:
+        self._scores = np.zeros(features.num_rows, np.float32)
+
+    def add(self, inputs: Ints, logits: Tensor) -> None:
+        self._scores[inputs] = logits.float()[:, 0].numpy()
+
+    def columns(self) -> dict[str, pa.Array]:
+        return {"score": pa.array(self._scores, pa.float32())}
 
 
 class _ChoiceAnswers:

@@ -107,7 +107,7 @@ def _labels(kind: HeadKind, table: pa.Table) -> list[str]:
             column = table["label"]
         case "tagging":
             column = pc.list_flatten(table["tags"])
-        case "span":
+        case "regression" | "span":
             return []
     labels: list[str] = column.to_pylist()
     return labels

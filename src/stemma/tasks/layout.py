@@ -4,11 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from stemma.errors import SettingsError
+from stemma.errors import InputError, SettingsError
 from stemma.protocols import HeadKind
 from stemma.tasks.base import ANSWERS
 
-__all__ = ["Column", "Columns", "Format", "Layout", "LeaveOut", "check_columns", "columns_of"]
+__all__ = ["Column", "Columns", "Format", "Layout", "LeaveOut", "check_columns", "columns_of", "read_score"]
 
 Format = Literal["tsv", "csv", "jsonl", "parquet", "squad", "conll", "trees"]
 Column = str | int | list[str | int] | tuple[str, ...]  # a list: columns that together are one; a tuple: other names
@@ -17,12 +17,14 @@ LeaveOut = Callable[[str, str], None]  # told where a row stands and why it is l
 
 _REQUIRED: dict[HeadKind, tuple[str, ...]] = {
     "classification": ("text",),
+    "regression": ("text",),
     "span": ("context", "question"),
     "tagging": ("tokens",),
     "choice": ("context", "choices"),
 }
 _OPTIONAL: dict[HeadKind, tuple[str, ...]] = {
     "classification": ("id", "document", "text_pair"),
+    "regression": ("id", "document", "text_pair"),
     "span": ("id", "document"),
     "tagging": ("id", "document"),
     "choice": ("id", "document", "question"),
@@ -48,6 +50,16 @@ class Layout:
 def columns_of(kind: HeadKind, *, answers: bool = True) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """What a row of a kind must have, and may have beside it."""
     return (*_REQUIRED[kind], *((ANSWERS[kind],) if answers else ())), _OPTIONAL[kind]
+
+
+def read_score(value: object, where: str) -> float:
+    """A score as a number, which may still be out of range."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    try:
+        return float(value if isinstance(value, str) else "")
+    except ValueError:
+        raise InputError(f"{where}: score {value!r} is no number") from None
 
 
 def check_columns(kind: HeadKind, columns: Columns) -> None:

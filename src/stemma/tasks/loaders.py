@@ -16,6 +16,7 @@ from stemma.data.input_files import InputFile
 from stemma.data.splits import SPLITS, Split, split_of
 from stemma.errors import InputError, SettingsError
 from stemma.protocols import HeadKind
+from stemma.tasks.base import ROW_SCHEMAS
 from stemma.tasks.conll import read_conll
 from stemma.tasks.delimited import read_delimited
 from stemma.tasks.known import KNOWN, layout_of, official_rows
@@ -39,12 +40,12 @@ __all__ = [
 Row = dict[str, Any]
 
 KINDS: Final[Mapping[str, frozenset[HeadKind]]] = {
-    "tsv": frozenset({"classification", "choice"}),
-    "csv": frozenset({"classification", "choice"}),
+    "tsv": frozenset({"classification", "regression", "choice"}),
+    "csv": frozenset({"classification", "regression", "choice"}),
     "squad": frozenset({"span"}),
     "conll": frozenset({"tagging"}),
-    "jsonl": frozenset({"classification", "span", "tagging", "choice"}),
-    "parquet": frozenset({"classification", "span", "tagging", "choice"}),
+    "jsonl": frozenset(ROW_SCHEMAS),
+    "parquet": frozenset(ROW_SCHEMAS),
     **{name: frozenset({known.kind}) for name, known in KNOWN.items()},
 }
 _SHOWN: Final = 5  # of the rows left out of a file, those that are named

@@ -39,12 +39,12 @@ class Predictor:
 
     @property
     def kind(self) -> HeadKind:
-        """What is asked: classification, span, tagging or choice."""
+        """What is asked: classification, regression, span, tagging or choice."""
         return self.task.kind
 
     @property
     def labels(self) -> list[str]:
-        """What may be answered; none for spans."""
+        """What may be answered; none for scores and spans."""
         return self.task.labels
 
     def predict(self, rows: pa.Table) -> pa.Table:

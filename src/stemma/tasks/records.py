@@ -11,7 +11,7 @@ from stemma.data.lines import check_text, read_json_lines
 from stemma.errors import InputError
 from stemma.protocols import HeadKind
 from stemma.tasks.base import ROW_SCHEMAS
-from stemma.tasks.layout import Column, Layout, check_columns, columns_of
+from stemma.tasks.layout import Column, Layout, check_columns, columns_of, read_score
 from stemma.tasks.squad import check_answers
 
 __all__ = ["convert_record", "read_jsonl", "read_parquet"]
@@ -74,6 +74,8 @@ def _convert(ours: str, value: object, where: str, label_names: Mapping[str, str
     match ours:
         case "answers":
             return check_answers(value, where)
+        case "score":
+            return read_score(value, where)
         case "label":
             return _label(value, where, label_names)
         case "tokens" | "choices":

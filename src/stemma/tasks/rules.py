@@ -63,6 +63,7 @@ def split_rules(task: Task, settings: Validation, corpora: Sequence[str]) -> tup
     of_kind: dict[HeadKind, tuple[Rule, ...]] = {
         "classification": (balanced,),
         "choice": (balanced,),
+        "regression": (),
         "span": (),
         "tagging": (least_rule("entity_tags", 1, "no entity is tagged"),),
     }
@@ -114,6 +115,7 @@ def content_key(kind: HeadKind, row: Mapping[str, Any]) -> str:
     """All that a row asks and answers: two rows with one key are one row twice."""
     names = {
         "classification": ("text", "text_pair", "label"),
+        "regression": ("text", "text_pair", "score"),
         "span": ("context", "question", "answers"),
         "tagging": ("tokens", "tags"),
         "choice": ("context", "question", "choices", "label"),
@@ -125,6 +127,7 @@ def question_key(kind: HeadKind, row: Mapping[str, Any]) -> str:
     """What a row asks, without the answer: a training row with a test row's key gives the test away."""
     names = {
         "classification": ("text", "text_pair"),
+        "regression": ("text", "text_pair"),
         "span": ("context", "question"),
         "tagging": ("tokens",),
         "choice": ("context", "question", "choices"),
@@ -139,6 +142,7 @@ def evaluation_texts(kind: HeadKind, table: pa.Table) -> list[pa.ChunkedArray]:
 
 _MAIN_TEXT: dict[HeadKind, str] = {
     "classification": "text",
+    "regression": "text",
     "span": "context",
     "tagging": "tokens",
     "choice": "context",
@@ -147,7 +151,7 @@ _MAIN_TEXT: dict[HeadKind, str] = {
 
 def _texts(kind: HeadKind, table: pa.Table) -> dict[str, pa.ChunkedArray]:
     match kind:
-        case "classification":
+        case "classification" | "regression":
             return {"text": table["text"], "text_pair": table["text_pair"]}
         case "span":
             return {"context": table["context"], "question": table["question"]}
@@ -170,6 +174,8 @@ def _kind_rules(task: Task) -> tuple[Rule, ...]:
     match task.kind:
         case "classification":
             return _label_rules(task)
+        case "regression":
+            return _score_rules(task)
         case "choice":
             return (
                 Rule(
@@ -214,6 +220,20 @@ def _label_rules(task: Task) -> tuple[Rule, ...]:
     return (*present_rules("label"), known)
 
 
+def _score_rules(task: Task) -> tuple[Rule, ...]:
+    assert task.score_range is not None
+    low, high = task.score_range
+    return (
+        _none("score", "no_score", "score {no_score} is no finite number"),
+        Rule(
+            name="range",
+            expectation="expect_column_values_to_be_between",
+            kwargs={"column": "score", "min_value": low, "max_value": high},
+            reason="score {score:g}, expected {min_value:g} to {max_value:g}",
+        ),
+    )
+
+
 def _none(name: str, column: str, reason: str) -> Rule:
     return Rule(name=name, expectation="expect_column_values_to_be_null", kwargs={"column": column}, reason=reason)
 
@@ -222,6 +242,10 @@ def _kind_columns(kind: HeadKind, table: pa.Table, labels: set[str]) -> dict[str
     match kind:
         case "classification":
             return {"label": table["label"]}
+        case "regression":
+            finite = pc.is_finite(table["score"])
+            no_score = pc.if_else(finite, pa.scalar(None, pa.string()), pc.cast(table["score"], pa.string()))
+            return {"score": pc.if_else(finite, table["score"], pa.scalar(None, pa.float64())), "no_score": no_score}
         case "span":
             contexts, answers = table["context"].to_pylist(), table["answers"].to_pylist()
             misplaced = [_misplaced_answer(*row) for row in zip(contexts, answers, strict=True)]

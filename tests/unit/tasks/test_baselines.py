@@ -6,13 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from stemma.tasks.base import PREDICTION_SCHEMAS, ROW_SCHEMAS
+from stemma.tasks.base import ANSWERS, PREDICTION_SCHEMAS, ROW_SCHEMAS
 from stemma.tasks.baselines import BASELINES, chance_statistics
 from stemma.tasks.metrics import from_statistics, score
 
 LABELS = ["bad", "good"]
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
-GOLD = {"classification": "label", "span": "answers", "tagging": "tags", "choice": "label"}
 
 
 def texts(rows: Sequence[tuple[str, str | None, str]]) -> pa.Table:
@@ -48,6 +47,19 @@ def reviews(count: int, seed: int) -> pa.Table:
     return texts(rows)
 
 
+def pairs(count: int, seed: int) -> pa.Table:
+    """Pairs of texts, and how many of five words they share."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for number in range(count):
+        first, other = rng.permutation(40)[:5], rng.permutation(40)[:5] + 40
+        shared = int(rng.integers(6))
+        second = [*first[:shared], *other[shared:]]
+        texts = {"text": " ".join(f"w{w}" for w in first), "text_pair": " ".join(f"w{w}" for w in second)}
+        rows.append({"id": f"p{number}", "document": "", **texts, "score": float(shared)})
+    return pa.Table.from_pylist(rows, schema=ROW_SCHEMAS["regression"])
+
+
 SPANS = pa.Table.from_pylist(
     [
         {
@@ -77,6 +89,7 @@ CHOICES = pa.Table.from_pylist(
 CASES = {
     "choice": (CHOICES, CHOICES, ["x", "y"]),
     "classification": (reviews(60, 1), reviews(40, 2), LABELS),
+    "regression": (pairs(60, 1), pairs(20, 2), []),
     "span": (SPANS, SPANS.slice(0, 1), []),
     "tagging": (
         sentences(
@@ -91,7 +104,7 @@ CASES = {
 @pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind, named in BASELINES.items() for name in named])
 def test_every_baseline_answers_every_row_without_seeing_the_answer(kind, name):
     train, test, labels = CASES[kind]
-    unanswered = test.drop_columns([GOLD[kind]])
+    unanswered = test.drop_columns([ANSWERS[kind]])
     predictions = BASELINES[kind][name](train, unanswered, labels)
     assert predictions.schema.equals(PREDICTION_SCHEMAS[kind])
     assert predictions["id"].to_pylist() == test["id"].to_pylist()
@@ -177,3 +190,15 @@ def test_chance_of_tags():
     test = sentences(["Ada/B-PER saw/O Paris/B-LOC"] * 50)
     statistics = chance_statistics("tagging", test, test, ["O", "B-PER", "B-LOC"], seed=1)
     assert from_statistics("recall", statistics) == pytest.approx(1 / 3, abs=0.04)
+
+
+def test_scores_have_a_mean_and_a_bag_of_words():
+    train, test = pairs(200, 1), pairs(100, 2)
+    asked = test.drop_columns(["score"])
+    mean, bag = (BASELINES["regression"][name](train, asked, []) for name in ("majority", "bag-of-words"))
+    assert set(mean["score"].to_pylist()) == {np.float32(np.mean(train["score"].to_numpy()))}
+    assert score("regression", test, mean, []) == {"spearman": 0, "pearson": 0}
+    assert score("regression", test, bag, [])["spearman"] > 0.9
+    assert bag.equals(BASELINES["regression"]["bag-of-words"](train, asked, []))
+    chance = chance_statistics("regression", train, test, [], seed=1)
+    assert abs(from_statistics("spearman", chance)) < 0.3

@@ -25,6 +25,7 @@ WORD = st.text(alphabet="abcj.?\u200b\u00e9", max_size=6)
 def make_task(kind: str, **changes: Any) -> Task:
     fixed: dict[str, Any] = {
         "classification": {"labels": ["no", "yes"], "metric": "accuracy"},
+        "regression": {"labels": [], "metric": "spearman", "score_range": (0, 5)},
         "span": {"labels": [], "metric": "f1"},
         "tagging": {"labels": ["O", "B-X", "I-X"], "metric": "entity_f1"},
         "choice": {"labels": ["a", "b", "c"], "metric": "accuracy"},

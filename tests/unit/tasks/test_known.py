@@ -29,6 +29,7 @@ def task(name: str, **source: Any) -> Task:
             "labels": list(known.labels),
             "metric": known.metrics[0],
             "max_length": 64,
+            **({"score_range": [0, 5]} if known.kind == "regression" else {}),
         }
     )
 
@@ -122,6 +123,26 @@ def test_original_tables_of_texts(tmp_path: Path, name: str) -> None:
     assert short(rows, *columns) == expected
 
 
+STS = (
+    "index\tgenre\tfilename\tyear\told_index\tsource1\tsource2\tsentence1\tsentence2\tscore\n"
+    '0\tmain-captions\tMSRvid\t2012test\t0001\tnone\tnone\tA "plane\tAn air plane\t5.000\n'
+)
+ORIGINAL_STS = (
+    "main-captions\tMSRvid\t2012test\t0024\t2.500\tA girl.\tA woman.\n"
+    "main-news\theadlines\t2013\t7\t0.0\tA.\tB.\thttp://a\thttp://b\n"
+)
+
+
+def test_sts_b_in_glues_and_its_original_table(tmp_path: Path) -> None:
+    columns = ("text", "text_pair", "score")
+    rows = read("sts-b", write(tmp_path / "train.tsv", STS))
+    assert short(rows, *columns) == [('A "plane', "An air plane", 5.0)]
+    rows = read("sts-b", write(tmp_path / "sts-train.tsv", ORIGINAL_STS))
+    assert short(rows, *columns) == [("A girl.", "A woman.", 2.5), ("A.", "B.", 0.0)]
+    with pytest.raises(InputError, match=r"own.tsv:2: score 'high' is no number"):
+        read("sts-b", write(tmp_path / "own.tsv", STS.replace("5.000", "high")))
+
+
 # The Hub's parquet: column names, numbers of labels and types as its pages document them.
 HUB: dict[str, tuple[dict[str, pa.Array], list[tuple[Any, ...]]]] = {
     "cola": (
@@ -156,6 +177,15 @@ HUB: dict[str, tuple[dict[str, pa.Array], list[tuple[Any, ...]]]] = {
             ("snli", "premise", "hypothesis", ("entailment", "neutral")),
         )
     },
+    "sts-b": (
+        {
+            "sentence1": pa.array(["a"]),
+            "sentence2": pa.array(["b"]),
+            "label": pa.array([3.8], pa.float32()),
+            "idx": pa.array([0], pa.int32()),
+        },
+        [("a", "b", pytest.approx(3.8))],
+    ),
     "squad-1.1": (
         {
             "id": pa.array(["q"]),
@@ -221,6 +251,7 @@ HUB: dict[str, tuple[dict[str, pa.Array], list[tuple[Any, ...]]]] = {
 NAMES = {
     "span": ("id", "document", "context", "question", "answers"),
     "tagging": ("id", "tokens", "tags"),
+    "regression": ("text", "text_pair", "score"),
     "swag": ("context", "question", "choices", "label"),
     "hellaswag": ("id", "document", "context", "choices", "label"),
 }

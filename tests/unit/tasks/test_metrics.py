@@ -7,11 +7,23 @@ import pyarrow as pa
 import pytest
 
 from stemma.errors import InputError
+from stemma.statistics import percentile_interval, resamples, spearman
 from stemma.tasks.base import PREDICTION_SCHEMAS, ROW_SCHEMAS
 from stemma.tasks.metrics import METRICS, from_statistics, per_example, score
 
 LABELS = ["no", "yes"]
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
+
+
+def scored(gold: Sequence[float], given: Sequence[float]) -> tuple[pa.Table, pa.Table]:
+    rows = [
+        {"id": f"r{i}", "document": "", "text": "t", "text_pair": None, "score": score} for i, score in enumerate(gold)
+    ]
+    predictions = [{"id": f"r{i}", "score": score} for i, score in enumerate(given)]
+    return (
+        pa.Table.from_pylist(rows, schema=ROW_SCHEMAS["regression"]),
+        pa.Table.from_pylist(predictions, schema=PREDICTION_SCHEMAS["regression"]),
+    )
 
 
 def labelled(gold: Sequence[str], given: Sequence[str]) -> tuple[pa.Table, pa.Table]:
@@ -127,6 +139,9 @@ def test_a_draw_scores_as_its_examples_do(kind):
         words = ["red", "fox", "the", "old dog"]
         labels = []
         rows, predictions = answered([[x] for x in rng.choice(words, 30)], rng.choice(words, 30).tolist())
+    elif kind == "regression":
+        labels = []
+        rows, predictions = scored(rng.normal(size=30).round(1).tolist(), rng.normal(size=30).round(1).tolist())
     else:
         labels = TAGS
         rows, predictions = tagged(*([" ".join(rng.choice(TAGS, 8)) for _ in range(30)] for _ in range(2)))
@@ -137,8 +152,34 @@ def test_a_draw_scores_as_its_examples_do(kind):
         ids = pa.array([f"copy{i}" for i in range(30)])
         again, predicted_again = (table.take(draw).set_column(0, "id", ids) for table in (rows, predictions))
         expected = score(kind, again, predicted_again, labels)
-        for metric in METRICS[kind]:
+        for metric in set(METRICS[kind]) - {"spearman"}:  # whose ranks are those of all examples
             assert from_statistics(metric, statistics, weight[None])[0] == pytest.approx(expected[metric], abs=1e-12)
+
+
+def test_a_resample_with_the_ranks_of_all_examples_is_close_to_one_with_its_own():
+    rng = np.random.default_rng(3)
+    gold = rng.normal(size=300)
+    given = gold + rng.normal(size=300)
+    statistics = per_example("regression", *scored(gold.tolist(), given.tolist()), [])
+    weights = next(resamples(300, draws=500, seed=1))
+    ours, exact = from_statistics("spearman", statistics, weights), spearman(gold, given, weights)
+    assert abs(ours - exact).max() < 0.02
+    assert percentile_interval(ours, 0.95).low == pytest.approx(percentile_interval(exact, 0.95).low, abs=0.01)
+
+
+@pytest.mark.parametrize("metric", METRICS["regression"])
+def test_a_correlation_with_a_constant_is_none(metric):
+    rows, predictions = scored([0.1, 0.2, 0.3], [0.1, 0.1, 0.1])
+    statistics = per_example("regression", rows, predictions, [])
+    assert from_statistics(metric, statistics) == 0
+    rows, predictions = scored([0.1, 0.2, 0.3], [0.3, 0.1, 0.2])
+    statistics = per_example("regression", rows, predictions, [])
+    assert from_statistics(metric, statistics, np.array([[3, 0, 0], [0, 1e6, 0]])).tolist() == [0, 0]
+
+
+def test_a_score_that_is_no_number_is_named():
+    with pytest.raises(InputError, match="row 'r1': predicted score nan is no finite number"):
+        score("regression", *scored([1, 2], [1, float("nan")]), [])
 
 
 def test_predictions_are_matched_by_id():

@@ -17,7 +17,7 @@ from stemma.tasks.predictor import load_predictor
 from tests import toy_bert
 from tests.unit.tasks.test_features import make_rows, make_task
 
-KINDS = ["classification", "span", "tagging", "choice"]
+KINDS = ["classification", "regression", "span", "tagging", "choice"]
 
 
 def random_rows(kind: str, count: int) -> pa.Table:
@@ -27,6 +27,8 @@ def random_rows(kind: str, count: int) -> pa.Table:
         text = toy_bert.sentence(rng, int(rng.integers(1, 30)))
         if kind == "classification":
             return {"text": text, "text_pair": toy_bert.sentence(rng, 3) if rng.random() < 0.5 else None, "label": "no"}
+        if kind == "regression":
+            return {"text": text, "text_pair": toy_bert.sentence(rng, 3), "score": 1.0}
         if kind == "span":
             return {"context": text, "question": toy_bert.sentence(rng, 3), "answers": []}
         if kind == "choice":

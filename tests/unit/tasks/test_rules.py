@@ -67,6 +67,7 @@ def test_iob1_becomes_legal_and_iob2_stays() -> None:
 def test_a_row_asks_the_same_whatever_the_answer() -> None:
     answers: dict[HeadKind, Row] = {
         "classification": {"label": "x"},
+        "regression": {"score": 0.25},
         "span": {"answers": []},
         "tagging": {"tags": []},
         "choice": {"label": "x"},
@@ -93,3 +94,4 @@ def test_figures_of_an_empty_split_are_numbers() -> None:
     assert split_figures("tagging", {"O": 3, "B-PER": 2}) == {"entity_tags": 2}
     assert split_figures("choice", {"0": 3, "1": 1}) == {"label_share": 0.75}
     assert split_figures("span", {}) == {}
+    assert split_figures("regression", {}) == {}

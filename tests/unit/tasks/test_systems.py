@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import rankdata
 
 from stemma.config import Evaluation
 from stemma.statistics import mcnemar
@@ -94,3 +95,25 @@ def test_a_sentence_is_right_with_all_its_entities_and_no_other():
     one, other = run([1.0, 0.0, 2.0], [1.0, 1.0, 2.0]), run([0.0, 0.0, 2.0], [0.0, 0.0, 2.0])
     (compared,) = Systems("entity_f1", {"a": [one], "b": [other]}, SETTINGS).comparisons(["a", "b"])
     assert compared["mcnemar"] == [mcnemar(np.array([True, False, True]), np.array([False, True, True]))]
+
+
+def test_correlations_have_intervals_and_differences_but_nobody_is_right():
+    rng = np.random.default_rng(1)
+    gold = rng.normal(size=200)
+
+    def run(noise: float) -> Statistics:
+        given = gold + noise * rng.normal(size=200)
+        return {
+            "gold_score": gold,
+            "given_score": given,
+            "gold_rank": rankdata(gold),
+            "given_rank": rankdata(given),
+        }
+
+    systems = Systems("spearman", {"good": [run(0.2), run(0.2)], "bad": [run(3), run(3)]}, SETTINGS)
+    rows = systems.rows(["pearson"])
+    assert rows["good"]["low"] < rows["good"]["mean"] < rows["good"]["high"]
+    assert rows["good"]["also"]["pearson"] > 0.9 > rows["bad"]["also"]["pearson"]
+    compared = systems.comparisons(["good", "bad"])[0]
+    assert compared["excludes_zero"]
+    assert compared["mcnemar"] == []

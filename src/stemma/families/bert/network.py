@@ -37,6 +37,7 @@ _BILSTM_FILE: Final = "bilstm.safetensors"
 _SPECIAL_TOKENS: Final = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _HEADS: Final[dict[HeadKind, str]] = {
     "classification": "BertForSequenceClassification",
+    "regression": "BertForSequenceClassification",
     "span": "BertForQuestionAnswering",
     "tagging": "BertForTokenClassification",
     "choice": "BertForMultipleChoice",
@@ -180,9 +181,10 @@ class BertEncoder:
         """A fresh copy with a new head, drawn from `seed`."""
         config = transformers.BertConfig.from_pretrained(self._folder)
         if kind != "span":
-            config.num_labels = len(labels)
-            config.id2label = dict(enumerate(labels))
-            config.label2id = {label: number for number, label in enumerate(labels)}
+            names = ["score"] if kind == "regression" else labels
+            config.num_labels = len(names)
+            config.id2label = dict(enumerate(names))
+            config.label2id = {name: number for number, name in enumerate(names)}
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             network = TaskNetwork(_network_class(_HEADS[kind])(config))

@@ -82,7 +82,8 @@ class TaskNetwork(nn.Module):
         self.types = nn.Parameter(torch.zeros(_NUM_TYPES, size))
         self.lstm = Lstm(DIRECTIONS, size, settings.task_size, settings.task_size)
         self.dropout = nn.Dropout(settings.task_dropout)
-        self.output = nn.Linear(DIRECTIONS * settings.task_size, {"span": 2, "choice": 1}.get(kind, len(labels)))
+        num_scores = {"span": 2, "choice": 1, "regression": 1}.get(kind, len(labels))
+        self.output = nn.Linear(DIRECTIONS * settings.task_size, num_scores)
 
     def train(self, mode: bool = True) -> "TaskNetwork":
         """Train the task's network; frozen language models drop nothing."""

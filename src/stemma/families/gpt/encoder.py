@@ -60,7 +60,7 @@ class Head:
     @property
     def num_scores(self) -> int:
         """How many scores are read there."""
-        return {"span": 2, "choice": 1}.get(self.kind, len(self.labels))
+        return {"span": 2, "choice": 1, "regression": 1}.get(self.kind, len(self.labels))
 
 
 class TunedGpt(nn.Module):
@@ -122,7 +122,7 @@ class GptEncoder:
 
     def with_head(self, kind: HeadKind, labels: Sequence[str], *, seed: int, symmetric: bool = False) -> TunedGpt:
         """A fresh copy with a new head and three new tokens, drawn from `seed`."""
-        if symmetric and kind != "classification":
+        if symmetric and kind not in ("classification", "regression"):
             raise SettingsError(f"symmetric: a {kind} task has no two texts that may change places; leave it out")
         size = len(word_vectors(self._network))
         marks = Marks.behind(size, self._id("[CLS]"), self._id("[SEP]"))
