@@ -296,8 +296,12 @@ class Task(Settings):
     max_length: PositiveInt
     stride: int = Field(default=0, ge=0)
     max_answer_length: PositiveInt = 30
+    unanswerable: bool = (
+        False  # span: whether there may be questions without an answer; a threshold is chosen on validation
+    )
     symmetric: bool = False  # of two texts: whether they may change places, as in similarity
     score_range: tuple[float, float] | None = None  # regression: the lowest and the highest score that there can be
+    tuned_on: Name | None = None  # another task, whose models are tested on this one's test split too
 
     @model_validator(mode="after")
     def _labels_fit_the_kind(self) -> "Task":
@@ -305,6 +309,8 @@ class Task(Settings):
             raise ValueError("a classification task needs at least two labels")
         if self.symmetric and self.kind not in ("classification", "regression"):
             raise ValueError(f"symmetric: a {self.kind} task has no two texts that may change places")
+        if self.unanswerable and self.kind != "span":
+            raise ValueError(f"unanswerable: a {self.kind} task asks no questions that may have no answer")
         if self.kind == "choice" and len(self.labels) < 2:
             raise ValueError("a choice task's labels name its choices, at least two, in their order")
         if self.kind == "tagging" and "O" not in self.labels:
@@ -436,11 +442,25 @@ class Params(Settings):
                     raise ValueError(f"tasks.{name}.source.corpus: a task is made from documents, not from pairs")
                 for source in task.source.sources:
                     _known(f"tasks.{name}.source.sources", source, self.corpora[task.source.corpus].sources)
+        for name, task in self.tasks.items():
+            self._check_tuned_on(name, task)
         for name, pair in self.pairs.items():
             self._check_pair(name, pair)
         for name in self.release.floors:
             _known("release.floors", name, self.tasks)
         return self
+
+    def _check_tuned_on(self, name: str, task: Task) -> None:
+        if task.tuned_on is None:
+            return
+        _known(f"tasks.{name}.tuned_on", task.tuned_on, self.tasks)
+        other = self.tasks[task.tuned_on]
+        if (other.kind, other.labels) != (task.kind, task.labels):
+            raise ValueError(f"tasks.{name}.tuned_on: {task.tuned_on!r} is of another kind or has other labels")
+        if other.tuned_on is not None or any(pair.task == name for pair in self.pairs.values()):
+            raise ValueError(
+                f"tasks.{name}.tuned_on: name a task with models of its own, and fine-tune none on {name!r}"
+            )
 
     def _check_pair(self, name: str, pair: Pair) -> None:
         _known(f"pairs.{name}.variant", pair.variant, self.variants)

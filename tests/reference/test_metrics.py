@@ -119,6 +119,16 @@ def test_span_by_hand(answers, text, exact, overlap):
     assert score("span", rows, predictions, []) == pytest.approx({"em": exact, "f1": overlap})
 
 
+# As SQuAD 2.0 has it: where there is no answer, right is to say nothing; where there is one, nothing is wrong.
+@pytest.mark.parametrize(
+    ("answers", "text", "exact"),
+    [([], "", 1), ([], "x", 0), ([], "the", 1), ([], "!", 1), (["x"], "", 0), (["x"], "the x", 1)],
+)
+def test_questions_without_an_answer_by_hand(answers, text, exact):
+    rows, predictions = tables("answers", [[{"text": answer, "start": 0} for answer in answers]], [text])
+    assert score("span", rows, predictions, []) == {"em": exact, "f1": exact}
+
+
 def test_span_is_the_mean_over_rows():
     answers = [[{"text": answer, "start": 0} for answer in answers] for answers, *_ in SQUAD]
     expected = {"em": np.mean([case[2] for case in SQUAD]), "f1": np.mean([case[3] for case in SQUAD])}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
-from stemma.config import Params, load_params, resolve_path
+from stemma.config import Params, Task, load_params, parse_settings, resolve_path
 from stemma.errors import InputError, SettingsError
 from stemma.families import check_families
 
@@ -178,3 +178,38 @@ def test_paths_below_the_shared_data() -> None:
     assert resolve_path("$STEMMA_DATA/glue/a.tsv", {"STEMMA_DATA": "/data"}) == Path("/data/glue/a.tsv")
     with pytest.raises(InputError, match="set STEMMA_DATA"):
         resolve_path("$STEMMA_DATA/glue/a.tsv", {})
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"kind": "regression", "labels": [], "metric": "spearman"}, "score_range: a regression task needs"),
+        (
+            {"kind": "regression", "labels": [], "metric": "spearman", "score_range": [5, 0]},
+            "score_range: two numbers, the lower first",
+        ),
+        ({"score_range": [0, 1]}, "score_range: a regression task needs"),
+        ({"unanswerable": True}, "unanswerable: a classification task asks no questions"),
+        ({"metric": "spearman"}, "metric 'spearman' does not score a classification task"),
+    ],
+)
+def test_a_task_of_which_one_setting_does_not_fit_another(changes: dict[str, Any], message: str) -> None:
+    source = {"kind": "files", "format": "tsv", "files": {}}
+    task = {"kind": "classification", "source": source, "labels": ["a", "b"], "metric": "accuracy", "max_length": 8}
+    with pytest.raises(SettingsError, match=message):
+        parse_settings(Task, {**task, **changes}, "params.yaml")
+
+
+@pytest.mark.parametrize(
+    ("tuned_on", "message"),
+    [
+        ("nothing", "tasks.other.tuned_on: no 'nothing' among"),
+        ("odd-words", "tasks.other.tuned_on: 'odd-words' is of another kind or has other labels"),
+        ("other", "tasks.other.tuned_on: name a task with models of its own"),
+    ],
+)
+def test_models_come_from_a_task_like_it(tuned_on: str, message: str) -> None:
+    values = load_params(PROJECT / "params.yaml").model_dump()
+    values["tasks"]["other"] = {**values["tasks"]["word-order"], "tuned_on": tuned_on}
+    with pytest.raises(SettingsError, match=message):
+        parse_settings(Params, values, "params.yaml")

@@ -153,7 +153,7 @@ def _task(
     task = params.tasks[name]
     train, test = (_table(split_path(folder, split), task) for split in ("train", "test"))
     leaked = _leaked(params, name, test, corpora)
-    pairs = {pair.variant: key for key, pair in params.pairs.items() if pair.task == name}
+    pairs = {pair.variant: key for key, pair in params.pairs.items() if pair.task == (task.tuned_on or name)}
     seeds = _shared_seeds(pairs.values(), finetuned)
     runs = _baselines(params, name, train, test, answers, progress)
     for variant, pair in pairs.items():
@@ -161,7 +161,7 @@ def _task(
             raise SettingsError(f"params.yaml: variants.{variant}: a baseline has this name; choose another")
         runs[variant] = [
             per_example(task.kind, test, _read_predictions(path, task), task.labels)
-            for path in _predict_seeds(pair, seeds, test, task, finetuned, answers, progress)
+            for path in _predict_seeds(pair, seeds, test, task, finetuned, answers / f"{variant}-{name}", progress)
         ]
     systems = Systems(task.metric, runs, params.evaluation)
     progress.start(f"{name}: intervals", 1, "tables")
@@ -208,7 +208,7 @@ def _predict_seeds(
         for begin in range(0, len(questions), _BATCH):
             tables.append(predictor.predict(questions.slice(begin, _BATCH)))
             progress.update(number * len(test) + min(begin + _BATCH, len(test)))
-        path = answers / pair / f"seed-{seed}.parquet"
+        path = answers / f"seed-{seed}.parquet"
         _write_predictions(path, pa.concat_tables(tables), task)
         yield path
 

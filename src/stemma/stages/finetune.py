@@ -60,7 +60,8 @@ def run(
     about = {"task": pair.task, "family": pair.family, "variant": pair.variant, **of_task.model_dump(mode="json")}
     with atomic_dir(out) as folder:
         for seed, result in tuned.items():
-            _write_seed(folder, seed, encoder, result, {**about, "seed": seed}, validation)
+            of_seed = {"seed": seed, "null_threshold": result.best.null_threshold}
+            _write_seed(folder, seed, encoder, result, {**about, **of_seed}, validation)
         write_json(folder / "metrics.json", _metrics(tuned))
         write_text(folder / "curve.csv", _curve(tuned, of_task.metric))
     discard(scratch)

@@ -4,7 +4,8 @@ Classification: `[CLS]` and a matrix. Regression: `[CLS]` and a vector, whose pr
 units, learned by squared error. Span: a start and an end vector; the best span has its end not before its start, at
 most so many tokens, and lies in the context of one window. Tagging: a matrix at the first piece of each word. Choice: `[CLS]`
 and a vector, whose products with all choices of a row are compared by softmax.
-Left out on purpose: questions without an answer; the best span is always given.
+A question without an answer has `[CLS]` for one. Where a task has such questions, none is given if the score of `[CLS]` (the
+least over windows) is above that of the best span by more than a threshold, which is chosen on validation rows.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +26,7 @@ from stemma.layers.spans import NO_SPAN, best_spans
 from stemma.protocols import HeadKind
 from stemma.tasks.features import Features, answer_columns, label_codes, tag_targets
 
-__all__ = ["Answers", "Targets", "head_loss", "input_tensors", "make_answers", "make_targets"]
+__all__ = ["Answers", "SpanAnswers", "Targets", "head_loss", "input_tensors", "make_answers", "make_targets"]
 
 Ints = npt.NDArray[np.int64]
 _OUTSIDE: Final = -100
@@ -96,7 +97,7 @@ class Answers(Protocol):
         """The answers, in the order of the rows: the columns of a prediction behind its id."""
 
 
-def make_answers(rows: pa.Table, features: Features, task: Task) -> Answers:
+def make_answers(rows: pa.Table, features: Features, task: Task, null_threshold: float | None = None) -> Answers:
     """An empty set of answers to rows."""
     if task.kind == "classification":
         return _LabelAnswers(features, task)
@@ -104,7 +105,9 @@ def make_answers(rows: pa.Table, features: Features, task: Task) -> Answers:
         return _ScoreAnswers(features)
     if task.kind == "choice":
         return _ChoiceAnswers(rows, features, task)
-    return _SpanAnswers(rows, features, task) if task.kind == "span" else _TagAnswers(rows, features, task)
+    if task.kind == "span":
+        return SpanAnswers(rows, features, task, null_threshold)
+    return _TagAnswers(rows, features, task)
 
 
 class _LabelAnswers:
@@ -155,25 +158,41 @@ def _label_columns(labels: Sequence[str], probabilities: npt.NDArray[np.float32]
     }
 
 
-class _SpanAnswers:
-    def __init__(self, rows: pa.Table, features: Features, task: Task) -> None:
+class SpanAnswers:
+    """The best span of each row, or none where `[CLS]` is above it by more than a threshold."""
+
+    def __init__(self, rows: pa.Table, features: Features, task: Task, null_threshold: float | None) -> None:
+        self.null_threshold = null_threshold
         assert features.contexts is not None
         self._texts, self._rows, self._num_rows = rows["context"], features.rows, features.num_rows
         self._contexts, self._max_length = features.contexts, task.max_answer_length
         self._first, self._last = np.zeros((2, len(features.rows)), np.int64)  # tokens of the best span, an input
         self._scores = np.full(len(features.rows), NO_SPAN, np.float32)
+        self._nulls = np.zeros(len(features.rows), np.float32)  # the scores of [CLS]
 
     def add(self, inputs: Ints, logits: Tensor) -> None:
+        """Take the logits of some inputs."""
         contexts = self._contexts
         column, count = contexts.first_column[inputs], contexts.num_tokens[inputs]
         first, last, self._scores[inputs] = best_spans(logits, column, count, self._max_length)
         shift = contexts.first_token[inputs] - column
         self._first[inputs], self._last[inputs] = first + shift, last + shift
+        self._nulls[inputs] = logits[:, 0].float().sum(dim=-1).numpy()
+
+    def margins(self) -> npt.NDArray[np.float64]:
+        """By how much `[CLS]` is above the best span of each row."""
+        nulls, best = np.full(self._num_rows, np.inf), np.full(self._num_rows, -np.inf)
+        np.minimum.at(nulls, self._rows, self._nulls)
+        np.maximum.at(best, self._rows, self._scores)
+        return np.asarray(nulls - best)
 
     def columns(self) -> dict[str, pa.Array]:
+        """The answers, in the order of the rows."""
         order = np.lexsort((np.arange(len(self._rows)), -self._scores, self._rows))  # each row's best input first
         best = order[np.searchsorted(self._rows[order], np.arange(self._num_rows))]
         empty = self._contexts.num_tokens[best] == 0
+        if self.null_threshold is not None:
+            empty |= self.margins() > self.null_threshold
         starts = np.where(empty, 0, np.append(self._contexts.starts, 0)[np.where(empty, -1, self._first[best])])
         ends = np.where(empty, 0, np.append(self._contexts.ends, 0)[np.where(empty, -1, self._last[best])])
         texts = [

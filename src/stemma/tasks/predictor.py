@@ -1,6 +1,6 @@
 """A fine-tuned model that answers rows: from a folder that holds all it needs, or from memory while it is being tuned."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -17,7 +17,8 @@ from stemma.files import read_json, verify_manifest
 from stemma.protocols import HeadKind
 from stemma.tasks.base import PREDICTION_SCHEMAS
 from stemma.tasks.features import encode_rows
-from stemma.tasks.heads import input_tensors, make_answers
+from stemma.tasks.heads import Answers, SpanAnswers, input_tensors, make_answers
+from stemma.tasks.null_threshold import best_threshold
 from stemma.text.vocabulary import load_tokenizer
 from stemma.training.loop import deterministic
 
@@ -35,6 +36,7 @@ class Predictor:
     task: Task
     model: nn.Module
     tokenizer: tokenizers.Tokenizer
+    null_threshold: float | None = None  # the margin from which on a question has no answer; None: every one has
     threads: int = 1  # more are faster; with one, the same rows get the same bits everywhere
 
     @property
@@ -49,10 +51,22 @@ class Predictor:
 
     def predict(self, rows: pa.Table) -> pa.Table:
         """One answer a row, in the rows' order."""
+        return self._table(rows, self._answer(rows))
+
+    def calibrate(self, rows: pa.Table) -> tuple["Predictor", pa.Table]:
+        """The predictor with the threshold that is best for labelled rows, if its task has any, and what it answers to them."""
+        answers = self._answer(rows)
+        if not isinstance(answers, SpanAnswers) or not self.task.unanswerable:
+            return self, self._table(rows, answers)
+        spans, margins = self._table(rows, answers), answers.margins()
+        answers.null_threshold = best_threshold(self.task.metric, rows, spans, margins)
+        return replace(self, null_threshold=answers.null_threshold), self._table(rows, answers)
+
+    def _answer(self, rows: pa.Table) -> Answers:
         if "id" not in rows.column_names:
             raise InputError("column 'id' is missing: every row needs one, to know its answer by")
         features = encode_rows(rows, self.task, self.tokenizer, self.task.max_length)
-        answers = make_answers(rows, features, self.task)
+        answers = make_answers(rows, features, self.task, self.null_threshold)
         order = np.argsort(features.ids.lengths, kind="stable")  # inputs of like length together: little padding
         training = self.model.training
         self.model.eval()
@@ -61,6 +75,9 @@ class Predictor:
                 inputs = order[start : start + _BATCH]
                 answers.add(inputs, self.model(**input_tensors(features, inputs)))
         self.model.train(training)
+        return answers
+
+    def _table(self, rows: pa.Table, answers: Answers) -> pa.Table:
         columns = {"id": rows["id"], **answers.columns()}
         schema = PREDICTION_SCHEMAS[self.kind]
         return pa.table({name: columns[name] for name in schema.names}, schema=schema)
@@ -71,9 +88,11 @@ def load_predictor(model_dir: Path) -> Predictor:
     verify_manifest(model_dir)
     record = read_json(model_dir / TASK_FILE)
     about = {name: record.pop(name) for name in ("task", "family", "variant", "seed")}
+    threshold = record.pop("null_threshold", None)
     task = parse_settings(Task, record, str(model_dir / TASK_FILE))
     family = load_family(about["family"])
     if family.load_tuned is None:
         raise InputError(f"{model_dir / TASK_FILE}: family {family.name!r} has no models that answer tasks")
     model = family.load_tuned(model_dir, task.kind)
-    return Predictor(task_name=about["task"], task=task, model=model, tokenizer=load_tokenizer(model_dir))
+    tokenizer = load_tokenizer(model_dir)
+    return Predictor(task_name=about["task"], task=task, model=model, tokenizer=tokenizer, null_threshold=threshold)

@@ -192,7 +192,7 @@ def _kind_rules(task: Task) -> tuple[Rule, ...]:
                 Rule(
                     name="answers",
                     expectation="expect_column_values_to_be_between",
-                    kwargs={"column": "num_answers", "min_value": 1},
+                    kwargs={"column": "num_answers", "min_value": 0 if task.unanswerable else 1},
                     reason="no answers",
                 ),
                 _none("span", "misplaced_answer", "{misplaced_answer}"),

@@ -36,6 +36,7 @@ class Epoch:
     step: int  # the last of it
     loss: float  # mean over its steps
     scores: dict[str, float]  # on the validation rows, by metric
+    null_threshold: float | None = None  # chosen on them, where questions may have no answer
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,11 +133,13 @@ class Tuner:
         predictor = Predictor(
             task_name=self._task_name, task=self._task, model=training.model, tokenizer=self._encoder.tokenizer
         )
-        scores = score(self._task.kind, self._validation, predictor.predict(self._validation), self._task.labels)
+        predictor, answers = predictor.calibrate(self._validation)
+        scores = score(self._task.kind, self._validation, answers, self._task.labels)
         tracker.log_metrics({f"seed-{seed}/validation_{name}": value for name, value in scores.items()}, training.step)
         epochs = training.notes.setdefault("epochs", [])
         loss = training.curve[-1]["loss"]
-        epochs.append({"epoch": epoch + 1, "step": training.step, "loss": loss, "scores": scores})
+        record = {"epoch": epoch + 1, "step": training.step, "loss": loss, "scores": scores}
+        epochs.append({**record, "null_threshold": predictor.null_threshold})
         metric, best = self._task.metric, training.notes.get("best")
         if best is None or scores[metric] > epochs[best]["scores"][metric]:
             training.notes["best"] = epoch

@@ -1,6 +1,7 @@
 """The stage `evaluate`, with a family and predictors that answer as told."""
 
 import json
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -484,3 +485,20 @@ def test_translations_of_test_pairs_are_scored_and_kept(project, monkeypatch):
     summary = json.loads((project.root / "report" / "summary.json").read_text())
     assert summary["translation"] == {"better": {"bleu": found["bleu"]}}
     assert "| better | " in (project.root / "report" / "results.md").read_text()
+
+
+def test_models_of_one_task_are_tested_on_another_too(project: Project) -> None:
+    """As MNLI's are on the mismatched pairs: another test split, the same training."""
+    values = project.params.model_dump()
+    values["tasks"]["order-elsewhere"] = {**values["tasks"]["order"], "tuned_on": "order"}
+    folder, other = project.root / "tasks" / "order", project.root / "tasks" / "order-elsewhere"
+    shutil.copytree(folder, other)
+    rows = pq.read_table(other / "test.parquet")
+    write(other / "test.parquet", rows.slice(0, len(rows) // 2))
+    metrics = project.run(parse_settings(Params, values, "test"))
+    matched, elsewhere = metrics["tasks"]["order"], metrics["tasks"]["order-elsewhere"]
+    assert elsewhere["variants"] == matched["variants"]
+    assert elsewhere["n"] == matched["n"] // 2
+    assert elsewhere["rows"]["better"]["mean"] > elsewhere["rows"]["worse"]["mean"]
+    for name, count in (("better-order", matched["n"]), ("better-order-elsewhere", elsewhere["n"])):
+        assert pq.read_metadata(project.root / "predictions" / name / "seed-1.parquet").num_rows == count

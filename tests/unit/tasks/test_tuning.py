@@ -38,13 +38,13 @@ def test_it_learns(tmp_path, encoder, task, floor):
 def test_the_first_best_epoch_is_kept(tmp_path, encoder, monkeypatch):
     scores = iter([0.5, 0.7, 0.7, 0.2])
     seen: list[dict[str, torch.Tensor]] = []
-    predict = Predictor.predict
+    calibrate = Predictor.calibrate
 
     def watch(self, rows):
         seen.append({name: tensor.clone() for name, tensor in self.model.state_dict().items()})
-        return predict(self, rows)
+        return calibrate(self, rows)
 
-    monkeypatch.setattr(Predictor, "predict", watch)
+    monkeypatch.setattr(Predictor, "calibrate", watch)
     monkeypatch.setattr(tuning, "score", lambda *_: {"accuracy": next(scores)})
     tuned = tune(tmp_path, encoder, "first", epochs=4)
     assert tuned.best.epoch == 2
