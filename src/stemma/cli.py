@@ -32,6 +32,8 @@ app = typer.Typer(
 )
 settings_app = typer.Typer(help="Show the profiles, or write one into params.yaml.", no_args_is_help=True)
 app.add_typer(settings_app, name="settings")
+submission_app = typer.Typer(help="Write or check a file for the GLUE server or SQuAD's scripts.", no_args_is_help=True)
+app.add_typer(submission_app, name="submission")
 
 STAGES = "Stages, as dvc.yaml runs them"
 In = Annotated[Path, typer.Option()]
@@ -190,6 +192,31 @@ def predict(
 
     standard = Path("-")
     predict_file(model, None if file == standard else file, None if output == standard else output)
+
+
+@submission_app.command("write")
+def write_submission(
+    name: Annotated[str, typer.Argument(help="CoLA, SST-2, …, MNLI-m, MNLI-mm, AX, squad-1.1 or squad-2.0")],
+    model: Annotated[str, typer.Argument(help="a fine-tuned model's folder, or models:/NAME@champion")],
+    file: Annotated[Path, typer.Argument(help="the task's unlabelled test file")],
+    out: Annotated[Path, typer.Option(help="the folder for it")] = Path("submission"),
+) -> None:
+    """Answer a test file. Example: stemma submission write CoLA models/finetuned/bert-cola/seed-1 CoLA/test.tsv."""
+    from stemma.adapters.submission import make_submission
+
+    print(f"Wrote {make_submission(name, model, file, out)}")
+
+
+@submission_app.command("check")
+def check_submission(
+    files: Annotated[list[Path], typer.Argument(help="such as CoLA.tsv, or a JSON of SQuAD's")],
+    questions: Annotated[Path | None, typer.Option(help="the SQuAD file that the JSON answers")] = None,
+) -> None:
+    """Say whether files would be accepted. Example: stemma submission check submission/CoLA.tsv."""
+    from stemma.adapters.submission import check_submission as check
+
+    for file in files:
+        print(f"{file}: {check(file, questions):,} predictions, all as they should be")
 
 
 @app.command()

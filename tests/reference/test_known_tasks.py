@@ -10,8 +10,9 @@ import pytest
 from stemma.config import Splits, Task
 from stemma.data.input_files import InputFile
 from stemma.tasks.blimp import NUM_PAIRS, NUM_PARADIGMS, read_blimp
-from stemma.tasks.known import KNOWN
-from stemma.tasks.loaders import FileCount, read_split
+from stemma.tasks.known import KNOWN, known_layout
+from stemma.tasks.loaders import FileCount, read_file, read_split
+from stemma.tasks.submission import GLUE
 
 DATA = Path(os.environ.get("STEMMA_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 pytestmark = [
@@ -74,6 +75,26 @@ def test_a_file_has_its_official_rows_and_labels(name: str, file: str) -> None:
     if KNOWN[name].kind in ("classification", "choice"):
         assert {row["label"] for row in rows} == set(KNOWN[name].labels)
     assert all(row["where"].startswith(f"{file}:") for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("CoLA", "CoLA/test"),
+        ("SST-2", "SST-2/test"),
+        ("MRPC", "MRPC/test"),
+        ("STS-B", "STS-B/test"),
+        ("QNLI", "QNLI/test"),
+        ("RTE", "RTE/test"),
+        ("WNLI", "WNLI/test"),
+        ("AX", "diagnostic/diagnostic"),
+    ],
+)
+def test_an_unlabelled_file_has_the_rows_that_the_server_wants(name: str, file: str) -> None:
+    glue, path = GLUE[name], DATA / f"glue/{file}.tsv.gz"
+    layout = known_layout(glue.known, path.name, answers=False)
+    rows = list(read_file(InputFile(path, path.name), layout, glue.known.kind, lambda *_: None))
+    assert [row["id"] for row in rows] == [str(number) for number in range(glue.rows)]
 
 
 def test_mnli_from_another_table_with_its_columns() -> None:
