@@ -436,14 +436,13 @@ class Params(Settings):
             if self.tokenizers[variant.tokenizer].corpus != variant.corpus:
                 raise ValueError(f"variants.{name}: tokenizer {variant.tokenizer!r} was learned on another corpus")
         for name, task in self.tasks.items():
+            self._check_tuned_on(name, task)
             if isinstance(task.source, OfflineTask):
                 _known(f"tasks.{name}.source.corpus", task.source.corpus, self.corpora)
                 if self.corpora[task.source.corpus].kind != "documents":
                     raise ValueError(f"tasks.{name}.source.corpus: a task is made from documents, not from pairs")
                 for source in task.source.sources:
                     _known(f"tasks.{name}.source.sources", source, self.corpora[task.source.corpus].sources)
-        for name, task in self.tasks.items():
-            self._check_tuned_on(name, task)
         for name, pair in self.pairs.items():
             self._check_pair(name, pair)
         for name in self.release.floors:

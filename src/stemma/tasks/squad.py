@@ -18,10 +18,10 @@ __all__ = ["check_answers", "move_answers", "read_squad"]
 
 
 def read_squad(path: Path, name: str, layout: Layout) -> Iterator[dict[str, Any]]:
-    """The questions of a file, in its order; the document of a question is its article's title."""
+    """The questions of a file, in its order; the document of a question is its article's title, or number."""
     for a, article in enumerate(_items(_read_json(path, name), "data", name)):
         place = f"{name}: article {a}"
-        title = check_text(_field(article, "title", place), place)
+        title = check_text(_field(article, "title", place), place) or place
         for p, paragraph in enumerate(_items(article, "paragraphs", place)):
             where = f"{place} paragraph {p}"
             context = check_text(_field(paragraph, "context", where), where)
