@@ -12,6 +12,7 @@ from scipy import stats
 from seqeval import metrics as seqeval
 from sklearn import metrics as sklearn
 
+from stemma.tasks.conll import illegal_tag, to_iob2
 from stemma.tasks.metrics import score
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC", "B-A-B", "I-A-B"]
@@ -75,6 +76,71 @@ def test_tagging_equals_seqeval(case):
         assert ours["entity_f1"] == pytest.approx(seqeval.f1_score(gold, predicted, zero_division=0))
         assert ours["precision"] == pytest.approx(seqeval.precision_score(gold, predicted, zero_division=0))
         assert ours["recall"] == pytest.approx(seqeval.recall_score(gold, predicted, zero_division=0))
+
+
+def conlleval_chunks(tags: Sequence[str]) -> set[tuple[int, int, str]]:
+    """First token, last token and type of every chunk, by conlleval's own rules on a tag and the one before it.
+
+    A chunk begins at `B`, at `I` behind `O`, and where the type changes; it ends before the next that begins and before `O`.
+    """
+    chunks, begin = set(), None
+    before, kind_before = "O", ""
+    for at, tag in enumerate([*tags, "O"]):
+        letter, _, kind = tag.partition("-")
+        ends = before in "BI" and (letter in "BO" or kind != kind_before)
+        begins = letter == "B" or (letter == "I" and (before == "O" or kind != kind_before))
+        if ends and begin is not None:
+            chunks.add((begin, at - 1, kind_before))
+            begin = None
+        begin = at if begins else begin
+        before, kind_before = letter, kind
+    return chunks
+
+
+@given(taggings())
+@settings(max_examples=300, deadline=None)
+def test_tagging_equals_conllevals_rules(case):
+    """Also for the broken sequences of which most are made."""
+    gold, predicted = case
+    chunks = [(conlleval_chunks(one), conlleval_chunks(other)) for one, other in zip(gold, predicted, strict=True)]
+    right, given_, wanted = (
+        sum(len(one & other) for one, other in chunks),
+        sum(len(other) for _, other in chunks),
+        sum(len(one) for one, _ in chunks),
+    )
+    ours = score("tagging", *tables("tags", gold, predicted), TAGS)
+    expected = 2 * right / (given_ + wanted) if given_ + wanted else 0
+    assert ours["entity_f1"] == pytest.approx(expected)
+
+
+@given(st.lists(st.sampled_from(TAGS), min_size=1, max_size=15))
+@settings(max_examples=300, deadline=None)
+def test_both_of_conlls_conventions_mean_the_same_chunks(tags):
+    """What is written in IOB1 has the same chunks once it is IOB2, where every chunk begins with `B`."""
+    converted = to_iob2(tags)
+    assert conlleval_chunks(converted) == conlleval_chunks(tags)
+    assert illegal_tag(converted) is None
+    assert sum(tag[0] == "B" for tag in converted) == len(conlleval_chunks(tags))
+
+
+# Derived by hand: right, given and wanted entities.
+BROKEN = [
+    ("B-PER I-PER O", "B-PER I-PER O", 1, 1, 1),
+    ("B-PER I-PER O", "I-PER I-PER O", 1, 1, 1),  # an I behind nothing begins
+    ("B-PER I-PER O", "B-PER B-PER O", 0, 2, 1),  # two that touch
+    ("B-PER I-PER O", "B-PER I-LOC O", 0, 2, 1),  # the type changes, so one ends and one begins
+    ("B-PER I-PER I-PER", "B-PER O I-PER", 0, 2, 1),
+    ("B-PER B-LOC I-LOC", "B-PER I-LOC I-LOC", 2, 2, 2),
+    ("O O O", "O I-LOC O", 0, 1, 0),
+    ("B-A-B I-A-B O", "B-A-B I-A-B O", 1, 1, 1),  # a type may have a hyphen
+]
+
+
+@pytest.mark.parametrize(("gold", "predicted", "right", "given_", "wanted"), BROKEN)
+def test_entities_by_hand(gold, predicted, right, given_, wanted):
+    ours = score("tagging", *tables("tags", [gold.split()], [predicted.split()]), TAGS)
+    assert ours["precision"] == pytest.approx(right / given_ if given_ else 0)
+    assert ours["recall"] == pytest.approx(right / wanted if wanted else 0)
 
 
 def test_tagging_equals_seqeval_on_plausible_output():
