@@ -13,10 +13,12 @@ from stemma.statistics import (
     Difference,
     draw_examples,
     draw_seeds,
+    holm,
     mcnemar,
     paired_difference,
     percentile_interval,
     resamples,
+    smallest_effect,
     spearman,
 )
 
@@ -148,6 +150,45 @@ def test_a_clear_difference_has_a_small_p_value_and_excludes_zero():
     back = compare(second, first, draws=2000)
     assert (back.value, back.low, back.high) == pytest.approx((-difference.value, -difference.high, -difference.low))
     assert back.p_value == difference.p_value
+
+
+def test_a_tail_is_smaller_than_draws_can_count_only_where_none_goes_against():
+    values = {"value": 0.1, "low": 0.05, "high": 0.15, "p_value": 2 / 2001, "spread": 0.01}
+    clear = Difference(**values, unopposed=True)
+    assert clear.tail == pytest.approx(2 * stats.norm.sf(10))
+    assert Difference(**values, unopposed=False).tail == 2 / 2001
+    assert Difference(**(values | {"spread": 0.0}), unopposed=True).tail == 2 / 2001
+    assert Difference(**(values | {"value": 0.001}), unopposed=True).tail == 2 / 2001  # never raised
+
+
+def test_an_effect_of_the_smallest_size_is_found_eight_times_in_ten():
+    """Two systems of one run whose answers differ by Gaussian noise of a known spread, compared a thousand times."""
+    rng = np.random.default_rng(3)
+    effect = smallest_effect(0.02, confidence=0.95)
+    assert effect == pytest.approx((1.959964 + 0.841621) * 0.02, rel=1e-5)
+    found = np.abs(rng.normal(effect, 0.02, size=20_000)) > 1.959964 * 0.02
+    assert found.mean() == pytest.approx(0.8, abs=0.01)
+
+
+def test_the_spread_of_a_difference_is_the_standard_error_of_paired_examples():
+    rng = np.random.default_rng(4)
+    first, second = rng.random((1, 400)), rng.random((1, 400))
+    expected = (first - second).std() / np.sqrt(400)
+    assert compare(first, second, draws=4000).spread == pytest.approx(expected, rel=0.05)
+
+
+def test_holm_on_a_case_worked_by_hand():
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([]) == []
+
+
+def test_holm_keeps_false_alarms_of_a_whole_family_rare():
+    rng = np.random.default_rng(5)
+    families = rng.random((4000, 10))
+    alarms = np.mean([min(holm(list(family))) < 0.05 for family in families])
+    assert alarms == pytest.approx(0.05, abs=0.012)
+    assert np.mean(families.min(axis=1) < 0.05) > 0.35  # without it, two tables in five would have one
 
 
 def test_equal_systems_do_not_differ():

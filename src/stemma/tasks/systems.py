@@ -8,10 +8,18 @@ import numpy as np
 import numpy.typing as npt
 
 from stemma.config import Evaluation
-from stemma.statistics import draw_examples, draw_seeds, mcnemar, paired_difference, percentile_interval
+from stemma.statistics import (
+    draw_examples,
+    draw_seeds,
+    holm,
+    mcnemar,
+    paired_difference,
+    percentile_interval,
+    smallest_effect,
+)
 from stemma.tasks.metrics import Floats, Statistics, additive, from_statistics
 
-__all__ = ["Systems"]
+__all__ = ["Systems", "all_right"]
 
 
 class Systems:
@@ -30,10 +38,19 @@ class Systems:
         return {name: self._row(name, also) for name in self.runs}
 
     def comparisons(self, variants: Sequence[str]) -> list[dict[str, Any]]:
-        """Each variant against each later one and against every other system."""
+        """Each variant against each later one and against every other system, then those against each other.
+
+        `holm` is the p-value raised for how many pairs of variants there are, since these are read as a list; whoever
+        looks at other pairs together has their `tail` to correct.
+        """
         others = [name for name in self.runs if name not in variants]
-        pairs = [*combinations(variants, 2), *((variant, other) for variant in variants for other in others)]
-        return [self._compare(first, second) for first, second in pairs]
+        of_variants = list(combinations(variants, 2))
+        with_others = [(variant, other) for variant in variants for other in others]
+        pairs = [*of_variants, *with_others, *combinations(others, 2)]
+        compared = [self._compare(first, second) for first, second in pairs]
+        corrected = holm([one["tail"] for one in compared[: len(of_variants)]])
+        rest = [None] * (len(pairs) - len(of_variants))
+        return [one | {"holm": value} for one, value in zip(compared, [*corrected, *rest], strict=True)]
 
     def _draw(self) -> dict[str, Floats]:
         """Scores (draws, seeds) of every system, all on the same resamples of the examples."""
@@ -73,13 +90,15 @@ class Systems:
             "low": difference.low,
             "high": difference.high,
             "p_value": difference.p_value,
+            "tail": difference.tail,
+            "smallest_effect": smallest_effect(difference.spread, confidence=self.settings.confidence),
             "excludes_zero": difference.excludes_zero,
             "mcnemar": self._mcnemar(first, second),
         }
 
     def _mcnemar(self, first: str, second: str) -> list[float]:
         """McNemar's p-value for each seed; none for what is a mean of guesses and so neither right nor wrong."""
-        sides = [[_all_right(run) for run in self.runs[name]] for name in (first, second)]
+        sides = [[all_right(run) for run in self.runs[name]] for name in (first, second)]
         if any(right is None for side in sides for right in side):
             return []
         longest = max(len(side) for side in sides)
@@ -87,7 +106,7 @@ class Systems:
         return [mcnemar(one, other) for one, other in paired if one is not None and other is not None]
 
 
-def _all_right(run: Statistics) -> npt.NDArray[np.bool_] | None:
+def all_right(run: Statistics) -> npt.NDArray[np.bool_] | None:
     """Which examples were answered just right: the label, the exact span, every entity and no other; a score never is."""
     if "given_score" in run:
         return None

@@ -5,7 +5,7 @@ import pytest
 from scipy.stats import rankdata
 
 from stemma.config import Evaluation
-from stemma.statistics import mcnemar
+from stemma.statistics import holm, mcnemar
 from stemma.tasks.metrics import Statistics
 from stemma.tasks.systems import Systems
 
@@ -58,6 +58,7 @@ def test_every_variant_is_compared_with_every_other_system_once(systems):
         ("good", "majority"),
         ("poor", "chance"),
         ("poor", "majority"),
+        ("chance", "majority"),
     ]
 
 
@@ -81,11 +82,23 @@ def test_a_single_run_is_compared_with_each_seed_and_guesses_are_neither_right_n
     assert comparisons["good", "chance"]["mcnemar"] == []
 
 
+def test_pairs_of_variants_are_corrected_together_and_say_what_they_could_have_seen(systems):
+    compared = systems.comparisons(["good", "poor", "majority"])
+    of_variants, others = compared[:3], compared[3:]
+    assert [one["holm"] for one in of_variants] == pytest.approx(holm([one["tail"] for one in of_variants]))
+    assert all(one["holm"] >= one["tail"] for one in of_variants)
+    assert [one["holm"] for one in others] == [None] * len(others)
+    for one in of_variants:
+        half = (one["high"] - one["low"]) / 2
+        assert one["smallest_effect"] == pytest.approx(half * 2.8 / 1.96, rel=0.15)
+
+
 def test_equal_systems_are_not_flagged():
     rng = np.random.default_rng(2)
     runs = answers(0.8, 2, rng)
     (one,) = Systems("accuracy", {"a": runs, "b": runs}, SETTINGS).comparisons(["a", "b"])
     assert (one["difference"], one["low"], one["high"], one["excludes_zero"]) == (0, 0, 0, False)
+    assert (one["holm"], one["smallest_effect"]) == (1, 0)
 
 
 def test_a_sentence_is_right_with_all_its_entities_and_no_other():
