@@ -13,6 +13,7 @@ PAGES = (
     ("MLflow UI", "mlflow ui --host 127.0.0.1 --backend-store-uri sqlite:///.stemma/mlflow.db"),
     ("Prefect UI", 'PREFECT_HOME="$PWD/.stemma/prefect" prefect server start'),
     ("Data Docs", "stemma docs"),
+    ("Leaderboard", "stemma leaderboard, or open reports/leaderboard.html"),
 )
 
 
@@ -33,7 +34,7 @@ def print_results(root: Path, console: Console) -> None:
         for table in console_tables(root / METRICS):
             console.print(table)
     for title, command in PAGES:
-        console.print(f"{title + ':':<12}{command}", highlight=False, soft_wrap=True)
+        console.print(f"{title + ':':<13}{command}", highlight=False, soft_wrap=True)
 
 
 def _rows(value: dict[str, Any], way: tuple[str, ...]) -> list[dict[str, Any]]:

@@ -86,6 +86,7 @@ def measure(folder: Path, params: Params) -> None:
         finetuned=folder / FINETUNED,
         out=folder / REPORT,
         predictions=folder / PREDICTIONS,
+        leaderboard=folder / "reports" / "leaderboard.json",
     )
 
 

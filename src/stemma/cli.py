@@ -132,8 +132,18 @@ def finetune(name: Name, *, pretrained: In, task: In, out: Out) -> None:
 
 
 @app.command(rich_help_panel=STAGES)
-def evaluate(*, corpora: In, tasks: In, probes: In, pretrained: In, finetuned: In, out: Out, predictions: Out) -> None:
-    """Score every variant on its test data, with intervals and baselines."""
+def evaluate(
+    *,
+    corpora: In,
+    tasks: In,
+    probes: In,
+    pretrained: In,
+    finetuned: In,
+    out: Out,
+    predictions: Out,
+    leaderboard: Out,
+) -> None:
+    """Score every variant on its test data, with intervals and baselines, and make the leaderboard."""
     from stemma.stages import evaluate as stage
 
     with _stage("evaluate") as (params, progress):
@@ -147,6 +157,7 @@ def evaluate(*, corpora: In, tasks: In, probes: In, pretrained: In, finetuned: I
             finetuned=finetuned,
             out=out,
             predictions=predictions,
+            leaderboard=leaderboard,
         )
 
 
@@ -272,6 +283,37 @@ def tasks() -> None:
     for one in list_tasks():
         table.add_row(one.name, one.title, one.kind, one.metrics, one.rows, one.where, one.licence, one.note)
     Console().print(table)
+
+
+@app.command()
+def leaderboard(
+    table: Annotated[Path, typer.Option(help="what `evaluate` wrote")] = Path("reports/leaderboard.json"),
+    compare: Annotated[tuple[str, str] | None, typer.Option(help="two rows, on every task that has both")] = None,
+    task: Annotated[str | None, typer.Option(help="with --compare: on this task alone")] = None,
+    seconds: Annotated[bool, typer.Option("--seconds/--no-seconds", help="ask MLflow how long trainings took")] = True,
+) -> None:
+    """Show every variant on every task, or compare two rows. Example: stemma leaderboard --compare bert gpt."""
+    from rich.console import Console
+
+    from stemma.adapters.board import describe_lock, made_by, open_runs
+    from stemma.config import load_params
+    from stemma.errors import InputError
+    from stemma.files import read_json
+    from stemma.leaderboard.compare import compare_rows
+    from stemma.leaderboard.console import comparison_table, console_tables
+
+    if task is not None and compare is None:
+        raise InputError("--task: goes with --compare A B; the table shows all tasks")
+    console, board = Console(), read_json(table)
+    if compare is not None:
+        console.print(comparison_table(compare_rows(board, *compare, task)))
+        return
+    made = made_by(load_params(PARAMS), Path(), open_runs() if seconds else None)
+    for part in console_tables(board, made, console.width):
+        console.print(part)
+    for line in describe_lock(table, Path()):
+        print(line)
+    print(f"As a page: {table.with_suffix('.html')}")
 
 
 @app.command()

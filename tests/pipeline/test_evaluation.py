@@ -87,6 +87,7 @@ def run(project: Path) -> dict[str, Any]:
         finetuned=project / "finetuned",
         out=project / "report",
         predictions=project / "predictions",
+        leaderboard=project / "leaderboard.json",
     )
     metrics: dict[str, Any] = read_json(project / "report" / "metrics.json")
     return metrics

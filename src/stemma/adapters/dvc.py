@@ -27,6 +27,7 @@ __all__ = [
     "broken_objects",
     "command",
     "environment",
+    "file_md5",
     "lock_hashes",
     "merged_order",
     "read_graph",
@@ -142,7 +143,7 @@ def broken_objects(root: Path) -> list[str]:
     broken = []
     for path in sorted(folder.glob("[0-9a-f][0-9a-f]/*")):
         name = path.name.removesuffix(".dir")
-        if len(name) == 30 and _md5(path) != path.parent.name + name:
+        if len(name) == 30 and file_md5(path) != path.parent.name + name:
             broken.append(str(path.relative_to(root) if path.is_relative_to(root) else path))
     return broken
 
@@ -205,6 +206,7 @@ def _cache_dir(root: Path) -> Path:
     return root / ".dvc" / "cache" / "files" / "md5"
 
 
-def _md5(path: Path) -> str:
+def file_md5(path: Path) -> str:
+    """The hash of a file as DVC makes it, in hex."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()

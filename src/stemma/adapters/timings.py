@@ -30,7 +30,7 @@ def training_seconds(variants: Iterable[str], pretrained: Path, runs: Runs) -> d
             try:
                 run = runs.find_run(OUTPUT_TAG, digest_tree([pretrained / name]))
             except StoreDown as error:
-                raise InputError(f"MLflow's store does not answer ({error}); leave out --seconds") from None
+                raise InputError(f"MLflow's store does not answer ({error}); ask again without the seconds") from None
             if run is not None and run.end_time is not None:
                 found[name] = (run.end_time - run.start_time) / 1000
     return found

@@ -12,6 +12,7 @@ from stemma.config import OfflineTask, Params, Task
 from stemma.errors import InputError, SettingsError
 from stemma.families import load_family
 from stemma.files import atomic_dir, read_json, verify_manifest, write_json, write_text
+from stemma.leaderboard.build import write_leaderboard
 from stemma.progress import Progress
 from stemma.tasks.base import ANSWERS, PREDICTION_SCHEMAS
 from stemma.tasks.baselines import BASELINES, CHANCE, chance_statistics
@@ -43,8 +44,9 @@ def run(
     finetuned: Path,
     out: Path,
     predictions: Path,
+    leaderboard: Path,
 ) -> None:
-    """Measure everything; the report appears at `out`, and every answer given at `predictions`."""
+    """Measure everything; the report appears at `out`, every answer given at `predictions`, the table at `leaderboard`."""
     models = {name: _language_model(params, name, corpora, pretrained, progress) for name in params.variants}
     vectors = {name: _word_vectors(params, name, probes, pretrained, progress) for name in params.variants}
     with atomic_dir(predictions) as answers:
@@ -74,6 +76,7 @@ def run(
         curves = {(pair.task, pair.variant): finetuned / name for name, pair in params.pairs.items()}
         write_text(folder / "plots" / "finetuning.csv", finetuning_curves(curves))
         write_text(folder / "results.md", results_table(folder / "metrics.json"))
+    write_leaderboard(params, leaderboard, tasks=tasks, evaluation=out, predictions=predictions)
 
 
 def _language_model(params: Params, name: str, corpora: Path, pretrained: Path, progress: Progress) -> dict[str, Any]:

@@ -109,7 +109,7 @@ def test_hashes_of_outs_of_folders_of_outs_and_of_files_inside(done: Path) -> No
     hashes = dvc.lock_hashes(paths, done)
     assert set(hashes) == {"out/source", "out/source/text", "out/sides"}
     assert hashes["out/source"] == dvc.read_lock(done)["source"]["outs"][0]["md5"]
-    assert hashes["out/source/text"] == dvc._md5(done / "out/source/text")
+    assert hashes["out/source/text"] == dvc.file_md5(done / "out/source/text")
 
 
 def test_a_hash_follows_the_content_of_a_folder_inside_an_out(done: Path, tmp_path: Path) -> None:

@@ -167,6 +167,7 @@ class Project:
             finetuned=self.root / "finetuned",
             out=self.root / "report",
             predictions=self.root / "predictions",
+            leaderboard=self.root / "leaderboard.json",
         )
         metrics: dict[str, Any] = json.loads((self.root / "report" / "metrics.json").read_text())
         return metrics
@@ -292,12 +293,46 @@ def test_the_report_has_a_summary_tables_and_plots(measured):
 
 def test_twice_gives_the_same_bytes_and_no_trace_of_where(project):
     project.run()
-    folders = [project.root / "report", project.root / "predictions"]
+    boards = [project.root / f"leaderboard.{ending}" for ending in ("json", "md", "html")]
+    folders = [project.root / "report", project.root / "predictions", *boards]
     first = digest_tree(folders)
     project.run()
     assert digest_tree(folders) == first
-    for file in (project.root / "report").rglob("*"):
+    for file in [*(project.root / "report").rglob("*"), *boards]:
         assert file.is_dir() or str(project.root) not in file.read_text()
+
+
+def test_the_leaderboard_is_made_of_stored_answers(measured):
+    project, metrics = measured
+    board = json.loads((project.root / "leaderboard.json").read_text())
+    assert [column["name"] for column in board["columns"]] == list(project.params.tasks)  # in the settings' order
+    rows = {row["name"]: row["cells"] for row in board["rows"]}
+    assert list(rows) == ["chance", "majority", "bag-of-words", "memory", "better", "worse"]
+    for task, found in metrics["tasks"].items():
+        for name, row in found["rows"].items():
+            assert {key: rows[name][task][key] for key in ("mean", "low", "high")} == {
+                key: row[key] for key in ("mean", "low", "high")
+            }
+    assert board["missing"] == []
+    assert rows["better"]["names"]["degenerate"] == 0
+    sample = board["samples"]["cloze"][0]
+    told = {answer["system"]: answer["right"] for answer in sample["answers"]}
+    assert told == {"bag-of-words": told["bag-of-words"], "better": True, "worse": False}
+
+
+def test_a_run_that_only_gives_the_majoritys_answer_is_marked(project, monkeypatch):
+    whole = Answering._answer
+
+    def answer(self: Answering, row_id: str) -> dict[str, Any]:
+        given = whole(self, row_id)
+        return given | {"label": "bad"} if self.task == "order" and self.seed == 2 and self.share < 0.5 else given
+
+    monkeypatch.setattr(Answering, "_answer", answer)
+    project.run()
+    board = json.loads((project.root / "leaderboard.json").read_text())
+    marked = {row["name"]: row["cells"]["order"]["degenerate"] for row in board["rows"] if "order" in row["cells"]}
+    assert (marked["worse"], marked["better"], marked["majority"]) == (1, 0, 0)
+    assert "*degenerate (1 of 3 seeds)*" in (project.root / "leaderboard.md").read_text()
 
 
 def test_baselines_do_not_see_the_answers(project, monkeypatch):

@@ -1,0 +1,80 @@
+"""The words of the table: how a figure, a difference and a reason are written, in a terminal as in a page."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+__all__ = [
+    "NONE",
+    "degenerate_note",
+    "difference",
+    "group_missing",
+    "heading",
+    "p_value",
+    "score",
+    "seeds_note",
+    "signed",
+    "smallest",
+]
+
+NONE: Final = "–"
+
+
+def heading(column: Mapping[str, Any]) -> str:
+    """A column's name, metric and number of examples."""
+    return f"{column['name']} ({column['metric'].replace('_', ' ')}, n {column['n']:,})"
+
+
+def score(cell: Mapping[str, Any] | None) -> str:
+    """A mean with its interval, where it has one."""
+    if cell is None:
+        return NONE
+    interval = "" if cell["low"] is None else f" [{cell['low']:.3f}, {cell['high']:.3f}]"
+    coverage = f" ({cell['coverage']:.0%})" if cell.get("coverage", 1.0) < 1 else ""
+    return f"{cell['mean']:.3f}{interval}{coverage}"
+
+
+def seeds_note(cell: Mapping[str, Any]) -> str:
+    """How many seeds a mean is of, where there are several."""
+    return f"{len(cell['seeds'])} seeds" if len(cell["seeds"]) > 1 else ""
+
+
+def degenerate_note(cell: Mapping[str, Any]) -> str:
+    """The mark of a run that gives one answer throughout."""
+    if not cell["degenerate"]:
+        return ""
+    some = cell["degenerate"] < len(cell["seeds"])
+    return f"degenerate ({cell['degenerate']} of {len(cell['seeds'])} seeds)" if some else "degenerate"
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """A number with its sign; zero has none."""
+    if value is None:
+        return NONE
+    text = f"{value:+.{digits}f}"
+    return text if float(text) else text.lstrip("+-")
+
+
+def difference(one: Mapping[str, Any]) -> str:
+    """A difference with its interval."""
+    interval = "" if one["low"] is None else f" [{signed(one['low'])}, {signed(one['high'])}]"
+    return f"{signed(one['difference'])}{interval}"
+
+
+def p_value(value: float | None) -> str:
+    """A p-value as one reads it: below a thousandth is all that is said."""
+    if value is None:
+        return NONE
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def smallest(effect: float) -> str:
+    """The smallest effect that a test could have seen; none where two rows never differ, so that nothing is known of it."""
+    return f"{effect:.3f}" if effect else NONE
+
+
+def group_missing(missing: Sequence[Mapping[str, str]]) -> list[tuple[str, str, list[str]]]:
+    """Variant, reason and the columns that have it, in the order in which they are met."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    for one in missing:
+        groups.setdefault((one["variant"], one["reason"]), []).append(one["column"])
+    return [(variant, reason, columns) for (variant, reason), columns in groups.items()]

@@ -1,0 +1,135 @@
+"""The leaderboard as markdown."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from stemma.leaderboard import cells
+
+__all__ = ["markdown", "published_effect"]
+
+
+def markdown(table: Mapping[str, Any]) -> str:
+    """The whole leaderboard; a part that has nothing to say is left out."""
+    parts = ["# Leaderboard", _scores(table), _notes(table)]
+    for title, body in (
+        ("Published figures", _published(table)),
+        ("Variants compared", _comparisons(table)),
+        ("Ablations beside the published effect", _ablations(table)),
+        ("Not run, and why", _missing(table)),
+    ):
+        if body:
+            parts += [f"## {title}", *body]
+    return "\n\n".join(parts) + "\n"
+
+
+def _scores(table: Mapping[str, Any]) -> str:
+    columns = table["columns"]
+    rows = [[row["name"], *(_cell(row["cells"].get(column["name"])) for column in columns)] for row in table["rows"]]
+    return _grid(["", *map(cells.heading, columns)], rows)
+
+
+def _cell(cell: Mapping[str, Any] | None) -> str:
+    if cell is None:
+        return cells.NONE
+    notes = [cells.seeds_note(cell), f"*{mark}*" if (mark := cells.degenerate_note(cell)) else ""]
+    return "<br>".join(filter(None, [cells.score(cell), *notes]))
+
+
+def _notes(table: Mapping[str, Any]) -> str:
+    share = f"{100 * table['confidence']:.4g} %"
+    return (
+        f"Means over seeds with {share} bootstrap intervals over seeds and examples; where no seeds are named there is one run. "
+        "*degenerate*: the run gives the majority's answer, or one other answer, throughout. A probe's share in parentheses is "
+        "that of its questions whose words have vectors, which alone are scored."
+    )
+
+
+def _published(table: Mapping[str, Any]) -> list[str]:
+    columns = [
+        column for column in table["columns"] if any(column["name"] in row["cells"] for row in table["published"])
+    ]
+    rows = [
+        [
+            f"{row['name']} ({row['split']})",
+            *(_published_cell(row["cells"].get(column["name"]), column) for column in columns),
+            row["source"] + (", by transcriptions that agree" if row["read"] == "transcriptions" else ""),
+            row["protocol"] + (f"; average {row['average']}" if row["average"] else ""),
+        ]
+        for row in table["published"]
+    ]
+    if not rows:
+        return []
+    note = "None of these were measured here. Ours are on rows held out here; a metric is named where it is not the column's."
+    return [_grid(["", *(column["name"] for column in columns), "source", "protocol"], rows), note]
+
+
+def _published_cell(cell: Mapping[str, Any] | None, column: Mapping[str, Any]) -> str:
+    if cell is None:
+        return cells.NONE
+    other = "" if cell["metric"] == column["metric"] else f" ({cell['metric'].replace('_', ' ')})"
+    return f"{cell['value']:.3f}{other}"
+
+
+def _comparisons(table: Mapping[str, Any]) -> list[str]:
+    """Every two variants on every task; the rest is in the JSON."""
+    rows = [
+        [
+            task,
+            f"{one['first']} − {one['second']}",
+            cells.difference(one),
+            cells.p_value(one["p_value"]),
+            cells.p_value(one["holm"]),
+            cells.smallest(one["smallest_effect"]),
+        ]
+        for task, compared in table["comparisons"].items()
+        for one in compared
+        if one["holm"] is not None
+    ]
+    if not rows:
+        return []
+    note = (
+        "Paired bootstrap over seeds and examples. Holm: the p-value raised for how many pairs of variants the task has. The "
+        "smallest effect is the true difference that this test would find with a probability of 0.8; a smaller one may be "
+        "there unseen."
+    )
+    return [_grid(["task", "pair", "difference", "p", "p (Holm)", "smallest effect"], rows), note]
+
+
+def _ablations(table: Mapping[str, Any]) -> list[str]:
+    rows = [
+        [
+            f"{one['variant']} − {one['base']}",
+            one["what"],
+            effect["column"],
+            cells.difference(effect),
+            published_effect(effect),
+            effect["verdict"],
+            one["source"],
+        ]
+        for one in table["ablations"]
+        for effect in one["effects"]
+    ]
+    if not rows:
+        return []
+    header = ["pair", "change", "task", "effect here", "published effect", "verdict", "source"]
+    note = "Where the paper has no such task, its best-known effect stands there, and on what."
+    return [_grid(header, rows), note]
+
+
+def published_effect(effect: Mapping[str, Any]) -> str:
+    """What a paper found, and on what."""
+    if effect["published"] is None:
+        return f"{'higher' if effect['sign'] > 0 else 'lower'} (no figure)"
+    return f"{cells.signed(effect['published'])} on {effect['on']}"
+
+
+def _missing(table: Mapping[str, Any]) -> list[str]:
+    groups = cells.group_missing(table["missing"])
+    return (
+        ["\n".join(f"- {variant} on {', '.join(columns)}: {why}" for variant, why, columns in groups)] if groups else []
+    )
+
+
+def _grid(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)

@@ -1,0 +1,129 @@
+"""Published figures and effects: typed in right, and found for the tasks and changes that they are of."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from stemma.config import load_params
+from stemma.leaderboard.benchmarks import TITLES, benchmark_of
+from stemma.leaderboard.effects import EFFECTS, PERPLEXITY, Effect, effect_of
+from stemma.leaderboard.published import PUBLISHED
+from tests import toy_board
+
+ROOT = Path(__file__).resolve().parents[3]
+METRICS = {"accuracy", "matthews", "f1", "em", "entity_f1", "spearman", "pearson", "unsaid"}
+GPT = ("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte")
+
+
+@pytest.mark.parametrize("row", PUBLISHED, ids=lambda row: f"{row.system}, {row.source}, {row.split}")
+def test_a_row_has_a_source_a_protocol_and_figures_in_points(row):
+    assert row.source
+    assert row.protocol
+    assert row.figures
+    for benchmark, figures in row.figures.items():
+        assert benchmark in TITLES
+        assert figures.keys() <= METRICS
+        assert all(0 <= value <= 100 for value in figures.values())
+
+
+def test_no_row_stands_there_twice():
+    keys = [(row.system, row.source, row.split) for row in PUBLISHED]
+    assert len(set(keys)) == len(keys)
+
+
+@pytest.mark.parametrize("source", ["Devlin et al. 2019, Table 1", "Geiping and Goldstein 2022"])
+def test_the_printed_average_is_that_of_the_nine_figures(source):
+    """Which finds a figure that was typed wrong."""
+    rows = [row for row in PUBLISHED if row.source == source]
+    assert rows
+    for row in rows:
+        values = [next(iter(figures.values())) for figures in row.figures.values()]
+        assert len(values) == 9
+        assert sum(values) / 9 == pytest.approx(float(row.average.split()[0]), abs=0.11)
+
+
+def test_a_benchmark_is_known_however_it_is_spelt():
+    params = toy_board.params()
+    spelt = {"cola": "cola", "SST-2": "sst2", "mnli_mismatched": "mnlimm", "squad-1.1": "squad", "squad-v2": "squad2"}
+    for name, benchmark in [*spelt.items(), ("squadshifts", None), ("emotion", None), ("conll2003", "conll2003")]:
+        renamed = params.model_copy(update={"tasks": {name: params.tasks["cola"]}})
+        assert benchmark_of(renamed, name) == benchmark
+    own = params.model_copy(update={"tasks": {"cola": params.tasks["word-order"]}})
+    assert benchmark_of(own, "cola") is None  # whatever it is called
+    assert benchmark_of(params, "wordsim353") == "wordsim353"
+    assert benchmark_of(params, "story-plurals") is None
+
+
+def settings(effect: Effect) -> tuple[dict[str, Any], dict[str, Any]]:
+    base = {**load_params(ROOT / "params.yaml").families[effect.family], **effect.before}
+    return base, {**base, **effect.after}
+
+
+@pytest.mark.parametrize("effect", EFFECTS, ids=lambda effect: f"{effect.family}: {effect.what}")
+def test_an_effect_is_found_by_its_change_alone(effect: Effect):
+    before, after = settings(effect)
+    assert effect_of(effect.family, before, after) is effect
+    assert effect_of(effect.family, after, before) is None
+    assert effect_of(effect.family, before, before) is None
+    assert effect_of("elmo", before, after) is None
+    other = next(key for key in before if key not in effect.after)
+    assert effect_of(effect.family, before, after | {other: "changed"}) is None
+
+
+def test_the_ablations_of_the_profile_are_recognised():
+    params = load_params(ROOT / "profiles" / "ablations.yaml")
+    found = {
+        (base, variant): effect.what
+        for base in params.variants
+        for variant in params.variants
+        if (effect := effect_of("bert", params.family_settings(base), params.family_settings(variant)))
+    }
+    bert = {variant for base, variant in found if base == "bert"}
+    assert bert == {name for name in params.variants if name not in ("bert", "bert-left-to-right-bilstm")}
+    assert found["bert-no-nsp", "bert-left-to-right"] == "left to right instead of both ways"
+    assert found["bert", "bert-left-to-right"] == "left to right, and no next-sentence prediction"
+    assert ("bert-left-to-right", "bert-left-to-right-bilstm") in found
+    assert len(found) == len(bert) + 2
+
+
+def differences(names: tuple[str, ...], after: str, before: str) -> dict[str, float]:
+    pairs = zip(after.split(), before.split(), strict=True)
+    return {name: round(float(one) - float(other), 1) for name, (one, other) in zip(names, pairs, strict=True)}
+
+
+FULL = "45.4 91.3 82.3 82.0 70.3 81.8 88.1 56.0"
+FIVE = ("mnli", "qnli", "mrpc", "sst2", "squad")
+BASE, NO_NSP = "84.4 88.4 86.7 92.7 88.5", "83.9 84.9 86.5 92.6 87.9"
+LEFT, BILSTM = "82.1 84.3 77.5 92.1 77.8", "82.1 84.1 75.7 91.6 84.9"
+TABLES = [
+    ("gpt", "no pretraining", GPT, "18.9 84.0 79.4 30.9 65.5 75.7 71.2 53.8", FULL),
+    ("gpt", "no auxiliary language model", GPT, "47.9 92.0 84.9 83.2 69.8 81.1 86.9 54.4", FULL),
+    ("gpt", "an LSTM in the Transformer's place", GPT, "30.3 90.5 83.2 71.8 68.1 73.7 81.1 54.6", FULL),
+    ("bert", "no next-sentence prediction", FIVE, NO_NSP, BASE),
+    ("bert", "left to right instead of both ways", FIVE, LEFT, NO_NSP),
+    ("bert", "left to right, and no next-sentence prediction", FIVE, LEFT, BASE),
+    ("bert", "a BiLSTM on the left-to-right model", FIVE, BILSTM, LEFT),
+]
+
+
+@pytest.mark.parametrize(("family", "what", "names", "after", "before"), TABLES, ids=lambda value: str(value)[:30])
+def test_sizes_are_the_differences_of_the_papers_rows(family, what, names, after, before):
+    effect = next(one for one in EFFECTS if (one.family, one.what) == (family, what))
+    assert effect.sizes == pytest.approx(differences(names, after, before))
+
+
+def test_no_pretraining_is_the_difference_of_two_published_rows():
+    rows = {row.system: row.figures for row in PUBLISHED if row.source == "Geiping and Goldstein 2022"}
+    effect = next(one for one in EFFECTS if (one.family, one.what) == ("bert", "no pretraining"))
+    for benchmark, size in effect.sizes.items():
+        full, none = (
+            next(iter(rows[system][benchmark].values())) for system in ("BERT BASE, full", "BERT BASE, no pretraining")
+        )
+        assert size == pytest.approx(none - full, abs=0.01)
+
+
+def test_only_the_smoothing_of_laplace_has_no_size():
+    unsized = [effect.what for effect in EFFECTS if None in effect.sizes.values()]
+    assert unsized == ["Laplace's smoothing instead of Kneser and Ney's"]
+    assert all(effect.sign for effect in EFFECTS if effect.sizes.get(PERPLEXITY, 0) is None)

@@ -1,0 +1,149 @@
+"""The table as data, and two of its rows held against each other."""
+
+from itertools import product
+from typing import Any
+
+import pytest
+
+from stemma.errors import InputError
+from stemma.leaderboard.compare import compare_rows
+from stemma.leaderboard.table import build_table
+from stemma.statistics import holm
+from tests import toy_board
+
+
+@pytest.fixture(scope="module")
+def table():
+    return toy_board.table()
+
+
+def rows(table: dict[str, Any]) -> dict[str, Any]:
+    return {row["name"]: row for row in table["rows"]}
+
+
+def test_columns_are_tasks_and_probes_with_metric_and_n(table):
+    told = [(one["name"], one["of"], one["metric"], one["n"], one["benchmark"]) for one in table["columns"]]
+    assert told == [
+        ("word-order", "task", "matthews", 1043, None),
+        ("cola", "task", "matthews", 1043, "cola"),
+        ("wordsim353", "probe", "spearman", 353, "wordsim353"),
+        ("story-plurals", "probe", "accuracy", 10, None),
+    ]
+
+
+def test_every_variant_has_a_row_after_the_baselines(table):
+    assert list(rows(table)) == ["chance", "majority", "bag-of-words", *toy_board.VARIANTS]
+    cell = rows(table)["bert"]["cells"]["cola"]
+    assert (cell["mean"], cell["low"], cell["high"], cell["n"], cell["seeds"]) == (0.5, 0.48, 0.52, 1043, [0.5, 0.5])
+    assert rows(table)["glove"]["cells"]["wordsim353"]["coverage"] == 0.85
+    assert rows(table)["ngram"]["cells"] == {}
+
+
+def test_degenerate_seeds_are_counted(table):
+    counts = {name: row["cells"]["cola"]["degenerate"] for name, row in rows(table).items() if "cola" in row["cells"]}
+    assert counts == {"bert-untrained": 2, "bert-no-nsp": 1} | dict.fromkeys(
+        ("chance", "majority", "bag-of-words", "bert"), 0
+    )
+
+
+def test_every_variant_and_column_has_a_figure_or_a_reason(table):
+    missing = {(one["variant"], one["column"]): one["reason"] for one in table["missing"]}
+    for variant, column in product(toy_board.VARIANTS, [one["name"] for one in table["columns"]]):
+        assert (column in rows(table)[variant]["cells"]) != ((variant, column) in missing)
+    assert missing["ngram", "cola"] == "its family has no encoder to fine-tune"
+    assert missing["bert", "wordsim353"] == "its family has no word vectors"
+    assert missing["glove", "story-plurals"] == "too few of the words have vectors"
+
+
+def test_a_pair_that_could_run_but_is_not_asked_for_says_so():
+    params, metrics = toy_board.params(), toy_board.metrics()
+    del metrics["tasks"]["cola"]["rows"]["bert-no-nsp"]
+    metrics["tasks"]["cola"] = {**metrics["tasks"]["cola"], "comparisons": []}
+    found = build_table(params, metrics, {})["missing"]
+    reason = "not among the pairs of params.yaml"
+    assert {"variant": "bert-no-nsp", "column": "cola", "reason": reason} in found
+
+
+def test_published_rows_stand_there_only_for_a_column_of_that_name(table):
+    assert table["published"]
+    columns = {name for row in table["published"] for name in row["cells"]}
+    assert columns == {"cola", "wordsim353"}
+    bert = next(row for row in table["published"] if (row["name"], row["split"]) == ("BERT BASE", "test"))
+    assert bert["cells"]["cola"] == {
+        "value": 0.521,
+        "metric": "matthews",
+        "differs": ["test set of CoLA, ours 1,043 rows held out here"],
+    }
+    assert "without WNLI" in bert["average"]
+
+
+def test_another_metric_than_ours_is_named():
+    params, metrics = toy_board.params(), toy_board.metrics()
+    tasks = {"mrpc": params.tasks["cola"].model_copy(update={"metric": "accuracy"})}
+    metrics["tasks"] = {"mrpc": {**metrics["tasks"]["cola"], "metric": "accuracy"}}
+    published = build_table(params.model_copy(update={"tasks": tasks, "pairs": {}}), metrics, {})["published"]
+    cells = {(row["name"], row["split"]): row["cells"].get("mrpc", {}) for row in published}
+    assert cells["BERT BASE", "dev"]["metric"] == "accuracy"
+    assert cells["BERT BASE", "test"]["differs"][1] == "f1, ours accuracy"
+    assert cells["BERT BASE, full", "dev"]["differs"][1] == "a metric that the source does not name, ours accuracy"
+
+
+def test_ablations_stand_beside_the_published_effect(table):
+    found = {(one["variant"], one["base"]): one for one in table["ablations"]}
+    assert set(found) == {("ngram-laplace", "ngram"), ("bert-untrained", "bert"), ("bert-no-nsp", "bert")}
+    untrained = {effect["column"]: effect for effect in found["bert-untrained", "bert"]["effects"]}
+    assert untrained["cola"]["difference"] == -0.5
+    assert (untrained["cola"]["low"], untrained["cola"]["high"]) == (-0.53, -0.47)
+    assert (untrained["cola"]["published"], untrained["cola"]["on"]) == (-0.565, "CoLA")
+    assert (untrained["word-order"]["published"], untrained["word-order"]["on"]) == (-0.354, "GLUE's average")
+    assert [untrained[name]["same_task"] for name in ("cola", "word-order")] == [True, False]
+    assert untrained["cola"]["verdict"] == "same sign"
+    (without,) = {effect["verdict"] for effect in found["bert-no-nsp", "bert"]["effects"]}
+    assert without == "not clear: below 0.040 it would likely go unseen"
+    (smoothing,) = found["ngram-laplace", "ngram"]["effects"]
+    assert (smoothing["difference"], smoothing["published"], smoothing["verdict"]) == (70, None, "same sign")
+
+
+def test_an_effect_the_other_way_is_called_opposite():
+    metrics = toy_board.metrics()
+    task = metrics["tasks"]["cola"]
+    turned = {"difference": -0.5, "low": -0.53, "high": -0.47}
+    compared = [
+        one | turned if (one["first"], one["second"]) == ("bert", "bert-untrained") else one
+        for one in task["comparisons"]
+    ]
+    metrics["tasks"]["cola"] = {**task, "comparisons": compared}
+    ablations = build_table(toy_board.params(), metrics, {})["ablations"]
+    untrained = next(one for one in ablations if one["variant"] == "bert-untrained")
+    verdicts = {effect["column"]: effect["verdict"] for effect in untrained["effects"]}
+    assert verdicts == {"cola": "opposite sign", "word-order": "same sign"}
+
+
+def test_two_rows_compare_either_way_round_corrected_over_their_tasks(table):
+    one, back = compare_rows(table, "bert", "bag-of-words"), compare_rows(table, "bag-of-words", "bert")
+    assert [compared["task"] for compared in one] == ["word-order", "cola"]
+    assert one[0]["difference"] == pytest.approx(0.3)
+    for first, second in zip(one, back, strict=True):
+        assert (second["difference"], second["low"], second["high"]) == pytest.approx(
+            (-first["difference"], -first["high"], -first["low"])
+        )
+        assert (second["first"], second["second"]) == ("bag-of-words", "bert")
+    assert [compared["holm"] for compared in one] == holm([compared["tail"] for compared in one])
+    (alone,) = compare_rows(table, "bert", "bag-of-words", "cola")
+    assert alone["holm"] == alone["tail"]
+
+
+@pytest.mark.parametrize(
+    ("names", "task", "message"),
+    [
+        (("bert", "berta"), None, "no row 'berta'; there are chance, majority"),
+        (("bert", "bert"), None, "is both rows"),
+        (("bert", "BERT LARGE"), None, "'BERT LARGE' is a published row"),
+        (("bert", "majority"), "snli", "--task: no 'snli' in the table; there are word-order"),
+        (("bert", "ngram"), None, "no task has answers of both 'bert' and 'ngram'"),
+        (("bert", "glove"), "wordsim353", "wordsim353 has answers of both"),
+    ],
+)
+def test_rows_that_can_not_be_compared_are_named(table, names, task, message):
+    with pytest.raises(InputError, match=message):
+        compare_rows(table, names[0], names[1], task)
