@@ -25,17 +25,19 @@ def heading(column: Mapping[str, Any]) -> str:
 
 
 def score(cell: Mapping[str, Any] | None) -> str:
-    """A mean with its interval, where it has one."""
+    """A mean with its interval, where it has one; in points it has one digit, as a share three."""
     if cell is None:
         return NONE
-    interval = "" if cell["low"] is None else f" [{cell['low']:.3f}, {cell['high']:.3f}]"
+    digits = 1 if cell.get("points") else 3
+    interval = "" if cell["low"] is None else f" [{cell['low']:.{digits}f}, {cell['high']:.{digits}f}]"
     coverage = f" ({cell['coverage']:.0%})" if cell.get("coverage", 1.0) < 1 else ""
-    return f"{cell['mean']:.3f}{interval}{coverage}"
+    return f"{cell['mean']:.{digits}f}{interval}{coverage}"
 
 
 def seeds_note(cell: Mapping[str, Any]) -> str:
-    """How many seeds a mean is of, where there are several."""
-    return f"{len(cell['seeds'])} seeds" if len(cell["seeds"]) > 1 else ""
+    """How many seeds a mean is of, where there are several, and what else is to be known of it."""
+    seeds = f"{len(cell['seeds'])} seeds" if len(cell["seeds"]) > 1 else ""
+    return ", ".join(filter(None, [seeds, cell["note"]]))
 
 
 def degenerate_note(cell: Mapping[str, Any]) -> str:

@@ -5,13 +5,20 @@ from typing import Any
 
 from stemma.config import Params
 from stemma.families import load_family
+from stemma.leaderboard.probes import probe_figures
+from stemma.leaderboard.translations import translation_cells, translation_columns
 
 __all__ = ["missing_pairs", "why_not"]
 
 
-def why_not(family: str, kind: str) -> str | None:  # noqa: ARG001  a family may do some kinds and not others
-    """Why a family can't be asked a kind of task, or none if it can."""
-    return "its family has no encoder to fine-tune" if load_family(family).load_encoder is None else None
+def why_not(family: str, kind: str) -> str | None:
+    """Why a family can't be asked a kind of task or probe; none if it can."""
+    can = load_family(family)
+    if kind in ("similarity", "analogy"):
+        return "it has no vectors of words by themselves" if can.load_vectors is None else None
+    if kind == "minimal-pairs":
+        return "it gives no sentence a probability" if can.load_scorer is None else None
+    return "it has no encoder to fine-tune" if can.load_encoder is None else None
 
 
 def missing_pairs(params: Params, metrics: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -22,14 +29,18 @@ def missing_pairs(params: Params, metrics: Mapping[str, Any]) -> list[dict[str, 
             if name not in metrics["tasks"].get(task, {}).get("rows", {}):
                 reason = why_not(variant.family, settings.kind) or "not among the pairs of params.yaml"
                 missing.append({"variant": name, "column": task, "reason": reason})
-        for probe in params.probes:
-            lacking = _why_no_probe(metrics["word_vectors"].get(name, {}), probe)
-            if lacking:
-                missing.append({"variant": name, "column": probe, "reason": lacking})
+        found = probe_figures(metrics, name)
+        for probe, asked in params.probes.items():
+            if probe not in found:
+                reason = why_not(variant.family, asked.kind) or "not in this report"
+                missing.append({"variant": name, "column": probe, "reason": reason})
+            elif found[probe]["value"] is None:
+                missing.append({"variant": name, "column": probe, "reason": "too few of the words have vectors"})
+        translated = translation_cells(params, metrics, name)
+        reason = "trained to translate another corpus" if translated else "it does not translate"
+        missing += [
+            {"variant": name, "column": column["name"], "reason": reason}
+            for column in translation_columns(params, metrics)
+            if column["name"] not in translated
+        ]
     return missing
-
-
-def _why_no_probe(found: Mapping[str, Any], probe: str) -> str | None:
-    if probe not in found.get("probes", {}):
-        return "its family has no word vectors"
-    return "too few of the words have vectors" if found["probes"][probe]["value"] is None else None

@@ -8,7 +8,9 @@ from stemma.config import Params
 from stemma.leaderboard.benchmarks import TITLES, benchmark_of
 from stemma.leaderboard.effects import PERPLEXITY, Effect, effect_of
 from stemma.leaderboard.missing import missing_pairs
+from stemma.leaderboard.probes import compare_probes, probe_cells, probe_columns
 from stemma.leaderboard.published import PUBLISHED, Published
+from stemma.leaderboard.translations import translation_cells, translation_columns
 
 __all__ = ["build_table"]
 
@@ -24,7 +26,8 @@ def build_table(params: Params, metrics: Mapping[str, Any], degenerate: Degenera
         "rows": _rows(params, metrics, degenerate),
         "published": _published(columns),
         "missing": missing_pairs(params, metrics),
-        "comparisons": {name: task["comparisons"] for name, task in metrics["tasks"].items()},
+        "comparisons": {name: task["comparisons"] for name, task in metrics["tasks"].items()}
+        | compare_probes(params, metrics),
         "ablations": _ablations(params, metrics, columns),
     }
 
@@ -34,13 +37,9 @@ def _columns(params: Params, metrics: Mapping[str, Any]) -> list[dict[str, Any]]
         {"name": name, "of": "task", "kind": task["kind"], "metric": task["metric"], "n": task["n"]}
         for name, task in metrics["tasks"].items()
     ]
-    probes: dict[str, dict[str, Any]] = {}
-    for variant in metrics["word_vectors"].values():
-        for name, found in variant.get("probes", {}).items():
-            kind = params.probes[name].kind
-            probes.setdefault(name, {"name": name, "of": "probe", "kind": kind, "metric": found["metric"]})
-            probes[name]["n"] = found["n"]
-    return [column | {"benchmark": benchmark_of(params, column["name"])} for column in [*tasks, *probes.values()]]
+    known = [*tasks, *probe_columns(params, metrics)]
+    public = [column | {"benchmark": benchmark_of(params, column["name"])} for column in known]
+    return [*public, *translation_columns(params, metrics)]
 
 
 def _rows(params: Params, metrics: Mapping[str, Any], degenerate: Degenerate) -> list[dict[str, Any]]:
@@ -55,30 +54,14 @@ def _rows(params: Params, metrics: Mapping[str, Any], degenerate: Degenerate) ->
             task: _cell(found["rows"][name], found["n"], degenerate.get(task, {}).get(name, []))
             for task, found in tasks.items()
             if name in found["rows"]
-        } | _probe_cells(metrics["word_vectors"].get(name, {}))
+        }
+        row["cells"] |= probe_cells(metrics, name) | translation_cells(params, metrics, name)
     return rows
 
 
 def _cell(row: Mapping[str, Any], n: int, degenerate: Sequence[int]) -> dict[str, Any]:
     figures = {key: row[key] for key in ("mean", "low", "high", "seeds", "also")}
-    return {**figures, "n": n, "degenerate": len(degenerate)}
-
-
-def _probe_cells(found: Mapping[str, Any]) -> dict[str, Any]:
-    return {
-        name: {
-            "mean": one["value"],
-            "low": one.get("low"),
-            "high": one.get("high"),
-            "seeds": [one["value"]],
-            "also": {},
-            "n": one.get("covered", one["n"]),
-            "coverage": one.get("coverage", 1.0),
-            "degenerate": 0,
-        }
-        for name, one in found.get("probes", {}).items()
-        if one["value"] is not None
-    }
+    return {**figures, "n": n, "degenerate": len(degenerate), "note": ""}
 
 
 def _published(columns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

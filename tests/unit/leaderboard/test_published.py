@@ -77,14 +77,22 @@ def test_the_ablations_of_the_profile_are_recognised():
         (base, variant): effect.what
         for base in params.variants
         for variant in params.variants
-        if (effect := effect_of("bert", params.family_settings(base), params.family_settings(variant)))
+        if params.variants[base].family == params.variants[variant].family
+        and (
+            effect := effect_of(
+                params.variants[base].family, params.family_settings(base), params.family_settings(variant)
+            )
+        )
     }
     bert = {variant for base, variant in found if base == "bert"}
-    assert bert == {name for name in params.variants if name not in ("bert", "bert-left-to-right-bilstm")}
+    of_bert = {name for name, variant in params.variants.items() if variant.family == "bert"}
+    assert bert == of_bert - {"bert", "bert-left-to-right-bilstm"}
+    gpt = {variant for base, variant in found if base == "gpt"}
+    assert gpt == {"gpt-untrained", "gpt-no-auxiliary", "gpt-lstm"}
     assert found["bert-no-nsp", "bert-left-to-right"] == "left to right instead of both ways"
     assert found["bert", "bert-left-to-right"] == "left to right, and no next-sentence prediction"
     assert ("bert-left-to-right", "bert-left-to-right-bilstm") in found
-    assert len(found) == len(bert) + 2
+    assert len(found) == len(bert) + len(gpt) + 2
 
 
 def differences(names: tuple[str, ...], after: str, before: str) -> dict[str, float]:

@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from stemma.config import Params
 from stemma.errors import InputError
+from stemma.leaderboard.cells import score
 from stemma.leaderboard.compare import compare_rows
 from stemma.leaderboard.table import build_table
 from stemma.statistics import holm
@@ -28,6 +30,7 @@ def test_columns_are_tasks_and_probes_with_metric_and_n(table):
         ("cola", "task", "matthews", 1043, "cola"),
         ("wordsim353", "probe", "spearman", 353, "wordsim353"),
         ("story-plurals", "probe", "accuracy", 10, None),
+        ("tongues translated", "translation", "bleu", 200, None),
     ]
 
 
@@ -50,8 +53,9 @@ def test_every_variant_and_column_has_a_figure_or_a_reason(table):
     missing = {(one["variant"], one["column"]): one["reason"] for one in table["missing"]}
     for variant, column in product(toy_board.VARIANTS, [one["name"] for one in table["columns"]]):
         assert (column in rows(table)[variant]["cells"]) != ((variant, column) in missing)
-    assert missing["ngram", "cola"] == "its family has no encoder to fine-tune"
-    assert missing["bert", "wordsim353"] == "its family has no word vectors"
+    assert missing["ngram", "cola"] == "it has no encoder to fine-tune"
+    assert missing["bert", "wordsim353"] == "it has no vectors of words by themselves"
+    assert missing["bert", "tongues translated"] == "it does not translate"
     assert missing["glove", "story-plurals"] == "too few of the words have vectors"
 
 
@@ -117,6 +121,61 @@ def test_an_effect_the_other_way_is_called_opposite():
     untrained = next(one for one in ablations if one["variant"] == "bert-untrained")
     verdicts = {effect["column"]: effect["verdict"] for effect in untrained["effects"]}
     assert verdicts == {"cola": "opposite sign", "word-order": "same sign"}
+
+
+def with_pairs(metrics: dict[str, Any]) -> dict[str, Any]:
+    """The report with minimal pairs that one variant does better on by the same in every paradigm, and one is worse on."""
+    accuracies = {"ngram": [0.5, 0.6, 0.7, 0.8], "ngram-laplace": [0.4, 0.5, 0.6, 0.7], "bert": [0.9, 0.5, 0.9, 0.5]}
+    metrics["minimal_pairs"] = {name: {"probes": {}} for name in toy_board.VARIANTS} | {
+        name: {"probes": {"blimp": pairs(name, values)}} for name, values in accuracies.items()
+    }
+    return metrics
+
+
+def pairs(name: str, values: list[float]) -> dict[str, Any]:
+    paradigms = {f"paradigm-{place}": value for place, value in enumerate(values)}
+    likelihood = "pseudo" if name == "bert" else "exact"
+    figures = {"metric": "accuracy", "value": sum(values) / 4, "low": 0.3, "high": 0.9, "n": 4000}
+    return figures | {"likelihood": likelihood, "paradigms": paradigms}
+
+
+def pairs_settings() -> Params:
+    params = toy_board.params()
+    probe = params.probes["wordsim353"].model_copy(update={"kind": "minimal-pairs"})
+    return params.model_copy(update={"probes": {"blimp": probe}})
+
+
+def test_minimal_pairs_are_a_column_and_are_paired_over_paradigms():
+    board = build_table(pairs_settings(), with_pairs(toy_board.metrics()), {})
+    assert [row["name"] for row in board["published"] if "blimp" in row["cells"]][:2] == ["5-gram", "LSTM"]
+    cells = rows(board)["bert"]["cells"]
+    assert (cells["blimp"]["mean"], cells["blimp"]["note"]) == (pytest.approx(0.7), "pseudo-likelihood")
+    missing = {one["variant"]: one["reason"] for one in board["missing"] if one["column"] == "blimp"}
+    assert missing["glove"] == "it gives no sentence a probability"
+    compared = {(one["first"], one["second"]): one for one in board["comparisons"]["blimp"]}
+    assert len(compared) == 3
+    same = compared["ngram", "ngram-laplace"]
+    assert (same["difference"], same["low"], same["high"]) == pytest.approx((0.1, 0.1, 0.1))
+    unclear = compared["ngram", "bert"]
+    assert unclear["difference"] == pytest.approx(-0.05)
+    assert unclear["low"] < 0 < unclear["high"]
+    corrected = holm([pair["tail"] for pair in compared.values()])
+    assert [pair["holm"] for pair in compared.values()] == pytest.approx(corrected, abs=1e-5)
+    (one,) = compare_rows(board, "bert", "ngram", "blimp")
+    assert one["difference"] == pytest.approx(0.05)
+
+
+def test_a_single_paradigm_is_not_paired():
+    metrics = with_pairs(toy_board.metrics())
+    for variant in metrics["minimal_pairs"].values():
+        for figures in variant["probes"].values():
+            figures["paradigms"] = {"one": 0.5}
+    assert "blimp" not in build_table(pairs_settings(), metrics, {})["comparisons"]
+
+
+def test_a_translation_is_told_in_points(table):
+    cell = rows(table)["transformer"]["cells"]["tongues translated"]
+    assert score(cell) == "31.2 [29.1, 33.0]"
 
 
 def test_two_rows_compare_either_way_round_corrected_over_their_tasks(table):
