@@ -59,7 +59,7 @@ def _miniature(system: str, values: str, average: float) -> Published:
         source=_MINIATURES,
         split="test",
         protocol=_MINIATURE,
-        average=f"{average} over GLUE",
+        average=f"{average} over GLUE with WNLI",
         figures={
             "cola": {"matthews": cola},
             "sst2": {"accuracy": sst2},
