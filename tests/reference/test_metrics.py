@@ -83,7 +83,8 @@ def conlleval_chunks(tags: Sequence[str]) -> set[tuple[int, int, str]]:
 
     A chunk begins at `B`, at `I` behind `O`, and where the type changes; it ends before the next that begins and before `O`.
     """
-    chunks, begin = set(), None
+    chunks: set[tuple[int, int, str]] = set()
+    begin: int | None = None
     before, kind_before = "O", ""
     for at, tag in enumerate([*tags, "O"]):
         letter, _, kind = tag.partition("-")
