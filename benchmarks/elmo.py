@@ -23,10 +23,10 @@ from benchmarks.harness import Comparison, apart, compare, write_result
 from stemma.data.token_store import TokenStore, TokenStoreWriter, id_dtype
 from stemma.families.elmo.characters import NUM_CHARACTERS, PADDING, Characters
 from stemma.families.elmo.family import CarriedState, ElmoSettings, windows_of
-from stemma.families.elmo.lstm import Lstm
 from stemma.families.elmo.network import Elmo
 from stemma.families.elmo.streams import Streams
 from stemma.families.elmo.tokens import Highway
+from stemma.layers.lstm import Lstm
 from stemma.progress import NullProgress
 from stemma.text.symbols import Symbols
 from stemma.text.vocabulary import WORD_SPECIAL_TOKENS
@@ -64,6 +64,8 @@ def settings(size: int, cells: int) -> ElmoSettings:
         tune="frozen",
         task_size=1,
         task_dropout=0.0,
+        task_learning_rate=0.005,
+        crf=False,
     )
 
 

@@ -24,7 +24,7 @@ from stemma.families.ngram.model import NgramModel, save_model
 
 ORDER = 5
 THREADS = 2
-SETTINGS = NgramSettings(order=ORDER, smoothing="kneser-ney", add_k=1.0, interpolation=[])
+SETTINGS = NgramSettings(order=ORDER, smoothing="kneser-ney", add_k=1.0, interpolation=[], prior_count=5.0)
 
 
 def main(folder: Path) -> None:

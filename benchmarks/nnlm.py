@@ -57,6 +57,12 @@ def settings(hidden_size: int, cutoffs: list[int] | None = None) -> NnlmSettings
         max_gradient_norm=1.0,
         checkpoint_every=1_000_000,
         threads=1,
+        task_network="cbow",
+        tune="frozen",
+        task_size=64,
+        task_dropout=0.2,
+        task_learning_rate=0.005,
+        crf=False,
     )
 
 

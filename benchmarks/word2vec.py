@@ -38,6 +38,12 @@ BOTH: dict[str, Any] = {
     "epochs": 2,
     "learning_rate": 0.025,
     "min_learning_rate": 0.0001,
+    "task_network": "cbow",
+    "tune": "frozen",
+    "task_size": 64,
+    "task_dropout": 0.2,
+    "task_learning_rate": 0.005,
+    "crf": False,
 }
 SETTINGS: dict[str, Any] = {
     "word2vec": Word2VecSettings(architecture="skip-gram", objective="negative-sampling", **BOTH),

@@ -51,7 +51,7 @@ def _row(text: PreparedText, smoothing: str, order: int) -> str:
 
 
 def _candidates(smoothing: str, order: int) -> Iterator[dict[str, Any]]:
-    base = {"order": order, "smoothing": smoothing, "add_k": 1.0, "interpolation": [1.0] * order}
+    base = {"order": order, "smoothing": smoothing, "add_k": 1.0, "interpolation": [1.0] * order, "prior_count": 5.0}
     if smoothing == "add-k":
         yield from (base | {"add_k": k} for k in ADDED)
         return

@@ -19,7 +19,7 @@ import torch
 import transformers
 
 from stemma.code import closure
-from stemma.config import Params
+from stemma.config import Pair, Params
 from stemma.data import word_lines
 from stemma.files import digest_file
 from stemma.progress import NullProgress
@@ -144,9 +144,12 @@ def run_pretrain(folder: Path, out: Path, watch: Watch) -> None:
     pretrain.run("bert", Params(**settings), NullTracker(), watch, **data, out=out)
 
 
-def run_finetune(folder: Path, out: Path, watch: Watch) -> None:
+def run_finetune(folder: Path, out: Path, watch: Watch, *, family: str = "bert", task: str = "first") -> None:
     data = {"pretrained": folder / "out", "task": folder / "task"}
-    finetune.run("bert-first", toy_tasks.params(), NullTracker(), watch, **data, out=out)
+    params = toy_tasks.params().model_copy(
+        update={"pairs": {f"{family}-{task}": Pair(variant=family, family=family, task=task)}}
+    )
+    finetune.run(f"{family}-{task}", params, NullTracker(), watch, **data, out=out)
 
 
 def run_language_model(family: str, asked: dict[str, Any], folder: Path, out: Path, watch: Watch) -> None:
@@ -174,6 +177,8 @@ ONE_WAY: dict[str, Any] = {**NO_NSP, "direction": "left-to-right"}
 STAGES: dict[str, tuple[Callable[[Path, Path, Watch], None], dict[str, Callable[[], Watch | None]]]] = {
     "pretrain": (run_pretrain, PRETRAIN),
     "finetune": (run_finetune, FINETUNE),
+    "word2vec-finetune": (partial(run_finetune, family="word2vec"), FINETUNE),
+    "fasttext-finetune": (partial(run_finetune, family="fasttext", task="letters"), FINETUNE),
     "word2vec": (partial(run_vectors, "word2vec"), VECTORS),
     "fasttext": (partial(run_vectors, "fasttext"), VECTORS),
     "glove": (run_glove, GLOVE),

@@ -27,6 +27,12 @@ SETTINGS: Final[dict[str, dict[str, Any]]] = {
         "shift": 1.0,
         "size": 4,
         "singular_value_power": 0.5,
+        "task_network": "cbow",
+        "tune": "frozen",
+        "task_size": 5,
+        "task_dropout": 0.1,
+        "task_learning_rate": 0.03,
+        "crf": False,
     },
     "glove": {
         "window": 4,
@@ -38,6 +44,12 @@ SETTINGS: Final[dict[str, dict[str, Any]]] = {
         "batch_size": 50,
         "learning_rate": 0.05,
         "checkpoint_every": 2,
+        "task_network": "cbow",
+        "tune": "frozen",
+        "task_size": 5,
+        "task_dropout": 0.1,
+        "task_learning_rate": 0.03,
+        "crf": False,
     },
 }
 

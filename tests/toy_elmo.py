@@ -36,6 +36,8 @@ SETTINGS: Final[dict[str, Any]] = {
     "tune": "frozen",
     "task_size": 5,
     "task_dropout": 0.1,
+    "task_learning_rate": 0.03,
+    "crf": False,
 }
 
 

@@ -38,7 +38,7 @@ def settings(
     """Settings of a model; interpolation weights 1, 2, … unless given."""
     chosen = list(weights) if weights is not None else [float(number) for number in range(1, order + 1)]
     return NgramSettings.model_validate(
-        {"order": order, "smoothing": smoothing, "add_k": add_k, "interpolation": chosen}
+        {"order": order, "smoothing": smoothing, "add_k": add_k, "interpolation": chosen, "prior_count": 2.0}
     )
 
 

@@ -30,6 +30,12 @@ SETTINGS: Final[dict[str, Any]] = {
     "max_gradient_norm": 1.0,
     "checkpoint_every": 4,
     "threads": 1,
+    "task_network": "cbow",
+    "tune": "frozen",
+    "task_size": 5,
+    "task_dropout": 0.1,
+    "task_learning_rate": 0.03,
+    "crf": False,
 }
 
 

@@ -36,6 +36,12 @@ BOTH: Final[dict[str, Any]] = {
     "epochs": 3,
     "learning_rate": 0.05,
     "min_learning_rate": 0.001,
+    "task_network": "cbow",
+    "tune": "frozen",
+    "task_size": 5,
+    "task_dropout": 0.1,
+    "task_learning_rate": 0.03,
+    "crf": False,
 }
 
 

@@ -359,9 +359,9 @@ class ProbeFiles(Settings):
 
 
 class Probe(Settings):
-    """What is asked of word vectors, which no training prepares them for: how alike two words are, or A : B = C : ?."""
+    """What no training prepares for: how alike two words are, A : B = C : ?, or which of two sentences is right."""
 
-    kind: Literal["similarity", "analogy"]
+    kind: Literal["similarity", "analogy", "minimal-pairs"]
     source: Annotated[OfflineProbe | ProbeBundled | ProbeFiles, Field(discriminator="kind")]
 
 

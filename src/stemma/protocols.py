@@ -1,6 +1,6 @@
 """What families offer and tasks build on."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, runtime_checkable
@@ -15,15 +15,18 @@ if TYPE_CHECKING:
 __all__ = [
     "Auxiliary",
     "Contextual",
+    "Counting",
     "Encoder",
     "Filler",
     "Filling",
     "Generator",
     "HeadKind",
     "InContext",
+    "OwnRate",
     "RunningScorer",
     "Scorer",
     "Scores",
+    "Tagger",
     "Translator",
 ]
 
@@ -57,6 +60,15 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
+class OwnRate(Protocol):
+    """An encoder on which tasks train a new network: that learns faster than what pretraining left is to be changed."""
+
+    @property
+    def learning_rate(self) -> float | None:
+        """What to learn a task at; none for the rate of all fine-tuning."""
+
+
+@runtime_checkable
 class Auxiliary(Protocol):
     """A model made by `with_head` that learns more from a task's inputs than their answers."""
 
@@ -64,6 +76,25 @@ class Auxiliary(Protocol):
         self, input_ids: "Tensor", attention_mask: "Tensor", token_type_ids: "Tensor"
     ) -> tuple["Tensor", Mapping[str, "Tensor"]]:
         """What its forward returns, and further losses by name, which are added to the task's."""
+
+
+@runtime_checkable
+class Counting(Protocol):
+    """A model made by `with_head` that learns by counting all rows once, and has no use for gradients."""
+
+    def count(self, batches: "Iterable[Mapping[str, Tensor]]") -> None:
+        """Learn from a task's inputs, those of its forward and `targets`."""
+
+
+@runtime_checkable
+class Tagger(Protocol):
+    """A model made by `with_head` whose tags of a text depend on each other."""
+
+    def tag_loss(self, logits: "Tensor", targets: "Tensor") -> "Tensor":
+        """The loss of tags (rows, length), given what its forward returned; those below 0 are not asked for."""
+
+    def best_tags(self, logits: "Tensor", asked: "Tensor") -> "Tensor":
+        """The best tags (rows, length) of the tokens that are asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -171,7 +171,7 @@ BAD_SETTINGS: dict[str, tuple[str, object, str]] = {
     "a pair that can't be": (
         "pairs",
         {"ngram-toy": {"variant": "ngram", "family": "ngram", "task": "toy"}},
-        "params.yaml: pairs.ngram-toy: family 'ngram' has no encoder to fine-tune",
+        "params.yaml: pairs.ngram-toy: family 'ngram' can't do a span task",
     ),
     "shell characters": (
         "tasks",

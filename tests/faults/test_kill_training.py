@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tests import toy_bert, toy_counts, toy_elmo, toy_gpt, toy_nnlm, toy_tasks, toy_transformer, toy_vectors
+from tests import toy_bert, toy_counts, toy_elmo, toy_gpt, toy_nnlm, toy_static, toy_tasks, toy_transformer, toy_vectors
 
 ROOT = Path(__file__).parent.parent.parent
 
@@ -98,6 +98,18 @@ def test_fine_tuning_on_a_frozen_encoder_ends_with_the_same_bits(tmp_path):
         "in the second epoch": [9],
         "in the second seed": [9],
     }, "finished epochs and seeds are not trained again"
+
+
+@pytest.mark.parametrize(
+    ("family", "task", "network", "tune"),
+    [("word2vec", "first", "bilstm", "whole"), ("fasttext", "letters", "cbow", "frozen")],
+)
+def test_fine_tuning_on_word_vectors_ends_with_the_same_bits(tmp_path, family, task, network, tune):
+    toy_static.write_pretrained(tmp_path / "out", family, task_network=network, tune=tune, crf=True)
+    toy_tasks.write_task(tmp_path / "task", task)
+    moments = ("in the second epoch", "in the second seed")
+    steps = assert_as_if_never_killed(run(f"{family}-finetune", tmp_path, *moments))
+    assert {moment: taken[:1] for moment, taken in steps.items()} == {moment: [9] for moment in moments}
 
 
 def test_glove_ends_with_the_same_bits(tmp_path):

@@ -183,6 +183,39 @@ def both_ways(bilstm: nn.LSTM, states: Tensor) -> Tensor:
     return torch.cat(found, dim=2)
 
 
+@pytest.mark.parametrize("features", ["sum-last-four", "concat-last-four"])
+@pytest.mark.parametrize("kind", ["classification", "tagging"])
+def test_features_are_the_last_four_layers_of_transformers(tmp_path, features, kind):
+    """The paper's feature-based variant: a BiLSTM on a weighted sum, or on the layers side by side; nothing else learns."""
+    job = toy_bert.pretraining(tmp_path / "bert", layers=5, steps=0, bilstm=True, features=features, tune="frozen")
+    BERT.pretrain(job)
+    encoder = load_encoder(job.out)
+    model: Any = encoder.with_head(kind, ["O", "B-X", "I-X"], seed=3).eval()
+    if model.mix is not None:
+        with torch.no_grad():
+            model.mix.scores.copy_(torch.tensor([0.5, -1.0, 2.0, 0.0]))
+            model.mix.gamma.fill_(0.7)
+    rows = inputs([9, 9])
+    layers = model.network.bert(**rows, output_hidden_states=True).hidden_states[-4:]
+    if features == "concat-last-four":
+        read = torch.cat(layers, dim=2)
+    else:
+        weights = torch.softmax(torch.tensor([0.5, -1.0, 2.0, 0.0]), 0)
+        read = 0.7 * sum(weight * layer for weight, layer in zip(weights, layers, strict=True))
+    states = both_ways(model.bilstm, read)
+    head = model.network.classifier
+    wanted = head(states) if kind == "tagging" else head(model.network.bert.pooler(states))
+    logits = model(**rows)
+    torch.testing.assert_close(logits, wanted)
+    (tmp_path / "out").mkdir()
+    encoder.save(model, tmp_path / "out")
+    torch.testing.assert_close(load_tuned(tmp_path / "out", kind).eval()(**rows), logits)
+    model.train()(**rows).sum().backward()
+    learning = {name.partition(".")[0] for name, parameter in model.named_parameters() if parameter.grad is not None}
+    assert learning == {"network", "bilstm", *(["mix"] if model.mix is not None else [])}
+    assert all(parameter.grad is None for parameter in model.network.bert.encoder.parameters())
+
+
 def test_a_frozen_encoder_stays_and_its_features_have_no_dropout(folders):
     model: Any = load_encoder(folders["frozen"]).with_head("tagging", ["O", "B-X", "I-X"], seed=3)
     whole: Any = load_encoder(folders["bilstm"]).with_head("tagging", ["O", "B-X", "I-X"], seed=3)

@@ -14,9 +14,9 @@ from stemma.data.batches import Ragged
 from stemma.families.elmo.characters import Characters
 from stemma.families.elmo.family import CarriedState
 from stemma.families.elmo.likelihood import sentence_nats
-from stemma.families.elmo.lstm import Lstm
 from stemma.families.elmo.network import Elmo, Reading
 from stemma.families.elmo.tokens import Highway, TokenEncoder
+from stemma.layers.lstm import Lstm
 from tests import toy_elmo, toy_ngrams
 
 WORDS = ["a", "bank", "banks", "##ing", "银行", "extraordinarily"]

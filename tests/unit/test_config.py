@@ -79,7 +79,7 @@ REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
     "no such task": (put("pairs.bert-glue", pair("bert", "bert", "glue")), "pairs.bert-glue.task: no 'glue' among"),
     "a pair that can't be": (
         put("pairs.ngram-out-of-order", pair("ngram", "ngram", "out-of-order")),
-        "pairs.ngram-out-of-order: family 'ngram' has no encoder to fine-tune; remove the pair or use one of bert",
+        "pairs.ngram-out-of-order: family 'ngram' can't do a span task: it says how likely a text is, not where",
     ),
     "a pair with another family": (
         put("pairs.bert-out-of-order.family", "ngram"),

@@ -22,6 +22,7 @@ __all__ = [
     "has_encoder",
     "load_family",
     "reads_pairs",
+    "why_no_head",
 ]
 
 
@@ -52,6 +53,14 @@ def has_encoder(name: str) -> bool:
     return encoder
 
 
+def why_no_head(name: str, kind: str) -> str | None:
+    """Why a kind of task can't be put on a family; none if it can. Said by its package, as `IMPOSSIBLE`, beside `ENCODER`."""
+    if not has_encoder(name):
+        return "it has no encoder to fine-tune"
+    reasons: dict[str, str] = getattr(importlib.import_module(f"{__name__}.{name}"), "IMPOSSIBLE", {})
+    return reasons.get(kind)
+
+
 def reads_pairs(name: str) -> bool:
     """Whether a family is trained on sentences with their translations; said by its package, like `has_encoder`."""
     pairs: bool = getattr(importlib.import_module(f"{__name__}.{name}"), "PARALLEL", False)
@@ -72,10 +81,13 @@ def check_families(params: Params) -> None:
                 f" which {variant.corpus!r} is not"
             )
     for name, pair in params.pairs.items():
-        if not has_encoder(pair.family):
+        kind = params.tasks[pair.task].kind
+        reason = why_no_head(pair.family, kind)
+        if reason is not None:
+            able = [other for other in there if why_no_head(other, kind) is None]
             raise SettingsError(
-                f"params.yaml: pairs.{name}: family {pair.family!r} has no encoder to fine-tune; remove the pair"
-                f" or use one of {', '.join(filter(has_encoder, there))}"
+                f"params.yaml: pairs.{name}: family {pair.family!r} can't do a {kind} task: {reason}; remove the pair"
+                f" or use one of {', '.join(able)}"
             )
 
 

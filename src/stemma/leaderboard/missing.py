@@ -4,21 +4,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from stemma.config import Params
-from stemma.families import load_family
 from stemma.leaderboard.probes import probe_figures
 from stemma.leaderboard.translations import translation_cells, translation_columns
+from stemma.tasks.possible import impossible
 
-__all__ = ["missing_pairs", "why_not"]
-
-
-def why_not(family: str, kind: str) -> str | None:
-    """Why a family can't be asked a kind of task or probe; none if it can."""
-    can = load_family(family)
-    if kind in ("similarity", "analogy"):
-        return "it has no vectors of words by themselves" if can.load_vectors is None else None
-    if kind == "minimal-pairs":
-        return "it gives no sentence a probability" if can.load_scorer is None else None
-    return "it has no encoder to fine-tune" if can.load_encoder is None else None
+__all__ = ["missing_pairs"]
 
 
 def missing_pairs(params: Params, metrics: Mapping[str, Any]) -> list[dict[str, str]]:
@@ -27,12 +17,12 @@ def missing_pairs(params: Params, metrics: Mapping[str, Any]) -> list[dict[str, 
     for name, variant in params.variants.items():
         for task, settings in params.tasks.items():
             if name not in metrics["tasks"].get(task, {}).get("rows", {}):
-                reason = why_not(variant.family, settings.kind) or "not among the pairs of params.yaml"
+                reason = impossible(variant.family, settings.kind) or "not among the pairs of params.yaml"
                 missing.append({"variant": name, "column": task, "reason": reason})
         found = probe_figures(metrics, name)
         for probe, asked in params.probes.items():
             if probe not in found:
-                reason = why_not(variant.family, asked.kind) or "not in this report"
+                reason = impossible(variant.family, asked.kind) or "not in this report"
                 missing.append({"variant": name, "column": probe, "reason": reason})
             elif found[probe]["value"] is None:
                 missing.append({"variant": name, "column": probe, "reason": "too few of the words have vectors"})

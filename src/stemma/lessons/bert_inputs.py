@@ -27,7 +27,9 @@ class _Network:
     max_length: int = 16
     direction: str = "both"
     bilstm: bool = False
+    features: str = "last"
     tune: str = "whole"
+    task_learning_rate: float = 0.005
 
 
 @dataclass(frozen=True)

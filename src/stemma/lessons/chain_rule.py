@@ -60,7 +60,7 @@ def explain() -> Iterator[str]:
 
 def ngram_settings(smoothing: str, order: int) -> NgramSettings:
     """Settings of an n-gram model; in an interpolation every order weighs the same."""
-    values = {"order": order, "smoothing": smoothing, "add_k": 0.1, "interpolation": [1.0] * order}
+    values = {"order": order, "smoothing": smoothing, "add_k": 0.1, "interpolation": [1.0] * order, "prior_count": 5.0}
     return NgramSettings.model_validate(values)
 
 

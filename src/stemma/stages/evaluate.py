@@ -18,6 +18,7 @@ from stemma.tasks.base import ANSWERS, PREDICTION_SCHEMAS
 from stemma.tasks.baselines import BASELINES, CHANCE, chance_statistics
 from stemma.tasks.language import count_sentences, measure, read_ids, read_sentences, sample_sentences
 from stemma.tasks.metrics import METRICS, Statistics, per_example
+from stemma.tasks.minimal_pairs import measure_pairs
 from stemma.tasks.plots import finetuning_curves, pretraining_curves, scores_csv
 from stemma.tasks.predictor import load_predictor
 from stemma.tasks.probes import probe_path, read_probe
@@ -49,6 +50,7 @@ def run(
     """Measure everything; the report appears at `out`, every answer given at `predictions`, the table at `leaderboard`."""
     models = {name: _language_model(params, name, corpora, pretrained, progress) for name in params.variants}
     vectors = {name: _word_vectors(params, name, probes, pretrained, progress) for name in params.variants}
+    pairs = {name: _minimal_pairs(params, name, probes, pretrained, progress) for name in params.variants}
     with atomic_dir(predictions) as answers:
         results = {
             name: _task(params, name, tasks / name, corpora, finetuned, answers, progress) for name in params.tasks
@@ -63,12 +65,14 @@ def run(
             "budget": {name: _budget(params, name, pretrained) for name in params.variants},
             "confidence": params.evaluation.confidence,
             "language_models": models,
+            "minimal_pairs": pairs,
             "tasks": results,
             "translation": translations,
             "word_vectors": vectors,
         }
         write_json(folder / "metrics.json", _round(metrics))
-        write_json(folder / "summary.json", _round(_summary(models, vectors, results, translations)))
+        summary = {**_summary(models, vectors, results, translations), "minimal_pairs": _overall(pairs)}
+        write_json(folder / "summary.json", _round(summary))
         write_text(folder / "plots" / "scores.csv", scores_csv(_round(results)))
         write_text(
             folder / "plots" / "pretraining.csv", pretraining_curves({v: pretrained / v for v in params.variants})
@@ -112,13 +116,35 @@ def _word_vectors(params: Params, name: str, probes: Path, pretrained: Path, pro
     verify_manifest(folder)
     vectors, spell = load_vectors(folder), spelling(folder)
     figures = {}
-    progress.start(f"{name} on probes", len(params.probes), "probes")
-    for done, (probe, settings) in enumerate(params.probes.items(), start=1):
+    asked = {probe: settings for probe, settings in params.probes.items() if settings.kind != "minimal-pairs"}
+    progress.start(f"{name} on probes", len(asked), "probes")
+    for done, (probe, settings) in enumerate(asked.items(), start=1):
         columns = read_probe(probe_path(probes, probe), settings.kind)
         figures[probe] = measure_probe(settings.kind, columns, vectors, spell, params.evaluation)
         progress.update(done)
     words, size = vectors.matrix.shape
     return {"family": family, "vectors": "words", "words": words, "size": size, "probes": figures}
+
+
+def _minimal_pairs(params: Params, name: str, probes: Path, pretrained: Path, progress: Progress) -> dict[str, Any]:
+    """What a variant's scorer makes of every set of minimal pairs."""
+    family, folder = params.variants[name].family, pretrained / name
+    load_scorer = load_family(family).load_scorer
+    asked = [probe for probe, settings in params.probes.items() if settings.kind == "minimal-pairs"]
+    if load_scorer is None or not asked:
+        return {"family": family, "probes": {}}
+    scorer = load_scorer(folder)
+    columns = {probe: read_probe(probe_path(probes, probe), "minimal-pairs") for probe in asked}
+    figures = {probe: measure_pairs(columns[probe], scorer, params.evaluation, progress) for probe in asked}
+    return {"family": family, "probes": figures}
+
+
+def _overall(pairs: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: {probe: figures["value"] for probe, figures in found["probes"].items()}
+        for name, found in pairs.items()
+        if found["probes"]
+    }
 
 
 def _translation(

@@ -26,7 +26,7 @@ from stemma.layers.spans import NO_SPAN, best_spans
 from stemma.protocols import HeadKind
 from stemma.tasks.features import Features, answer_columns, label_codes, tag_targets
 
-__all__ = ["Answers", "SpanAnswers", "Targets", "head_loss", "input_tensors", "make_answers", "make_targets"]
+__all__ = ["Answers", "Ints", "SpanAnswers", "Targets", "head_loss", "input_tensors", "make_answers", "make_targets"]
 
 Ints = npt.NDArray[np.int64]
 _OUTSIDE: Final = -100

@@ -1,8 +1,9 @@
-"""Probes that the project makes from the words of its own stories: what vectors learned of this language, not of English.
+"""Probes that the project makes from the words of its own stories: what was learned of this language, not of English.
 
 story-kinds     similarity: two words of one kind, such as two places at sea, score 1; two that share only the topic, or only
                 the part of speech, score 0; as many of each. With two scores, no correlation is above 0.87
 story-plurals   analogy: a noun is to its plural as another noun is to its plural
+story-pairs     minimal pairs: sentences that the stories could have, and that they could not; see `offline_pairs`
 
 Which words are asked is a function of the seed alone. A word of two kinds is in none.
 """
@@ -16,6 +17,7 @@ import numpy as np
 
 from stemma.data.lexicon import COMMON, PEOPLE, TOPICS, plural
 from stemma.errors import SettingsError
+from stemma.tasks.offline_pairs import ask_story_pairs
 from stemma.tasks.probes import ProbeKind, Row
 
 __all__ = ["make_probe"]
@@ -80,4 +82,5 @@ def _kinds() -> dict[tuple[str, str], list[str]]:
 _RECIPES: Final[dict[str, tuple[ProbeKind, Callable[[np.random.Generator], Iterator[Row]]]]] = {
     "story-kinds": ("similarity", _ask_kinds),
     "story-plurals": ("analogy", _ask_plurals),
+    "story-pairs": ("minimal-pairs", ask_story_pairs),
 }

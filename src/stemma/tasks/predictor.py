@@ -8,16 +8,16 @@ import numpy as np
 import pyarrow as pa
 import tokenizers
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from stemma.config import Task, parse_settings
 from stemma.errors import InputError
 from stemma.families import load_family
 from stemma.files import read_json, verify_manifest
-from stemma.protocols import HeadKind
+from stemma.protocols import HeadKind, Tagger
 from stemma.tasks.base import PREDICTION_SCHEMAS
-from stemma.tasks.features import encode_rows
-from stemma.tasks.heads import Answers, SpanAnswers, input_tensors, make_answers
+from stemma.tasks.features import Features, encode_rows
+from stemma.tasks.heads import Answers, Ints, SpanAnswers, input_tensors, make_answers
 from stemma.tasks.null_threshold import best_threshold
 from stemma.text.vocabulary import load_tokenizer
 from stemma.training.loop import deterministic
@@ -73,7 +73,7 @@ class Predictor:
         with deterministic(self.threads), torch.inference_mode():
             for start in range(0, len(order), _BATCH):
                 inputs = order[start : start + _BATCH]
-                answers.add(inputs, self.model(**input_tensors(features, inputs)))
+                answers.add(inputs, self._logits(features, inputs))
         self.model.train(training)
         return answers
 
@@ -81,6 +81,15 @@ class Predictor:
         columns = {"id": rows["id"], **answers.columns()}
         schema = PREDICTION_SCHEMAS[self.kind]
         return pa.table({name: columns[name] for name in schema.names}, schema=schema)
+
+    def _logits(self, features: Features, inputs: Ints) -> Tensor:
+        """The logits of some inputs; of a model that tags a text as a whole, 1 for the tags that it chose."""
+        logits: Tensor = self.model(**input_tensors(features, inputs))
+        if not isinstance(self.model, Tagger):
+            return logits
+        assert features.words is not None
+        asked = torch.from_numpy(features.words.padded(inputs, -1) >= 0)
+        return nn.functional.one_hot(self.model.best_tags(logits, asked), logits.shape[2]).float()
 
 
 def load_predictor(model_dir: Path) -> Predictor:

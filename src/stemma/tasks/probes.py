@@ -1,9 +1,11 @@
-"""Probes: questions to word vectors, from public sets in their original formats.
+"""Probes: questions that no training prepares a model for, from public sets in their original formats.
 
-similarity   two words and how alike people found them, a line each, between tabs or spaces
-analogy      four words a line, A : B = C : D, below lines `: section`
+similarity      two words and how alike people found them, a line each, between tabs or spaces
+analogy         four words a line, A : B = C : D, below lines `: section`
+minimal-pairs   BLiMP's lines of JSON, see `blimp`. Some of its pairs are twice the same sentence: a tie for every model
 
-Lines that are empty or begin with `#` are passed over, as is the line of column names that WordSim-353 and SimLex-999 come with.
+In the first two, lines that are empty or begin with `#` are passed over, as is the line of column names that WordSim-353 and
+SimLex-999 come with.
 Words stay as they are written; it is for those who ask to spell them as a model does.
 """
 
@@ -18,22 +20,24 @@ import pyarrow.parquet as pq
 from stemma.data.input_files import InputFile
 from stemma.data.lines import read_lines
 from stemma.errors import InputError
+from stemma.tasks.blimp import read_blimp
 
 __all__ = ["PROBE_SCHEMAS", "ProbeKind", "Row", "probe_path", "read_probe", "read_questions", "write_probe"]
 
-ProbeKind = Literal["similarity", "analogy"]
+ProbeKind = Literal["similarity", "analogy", "minimal-pairs"]
 Row = dict[str, Any]
 
 PROBE_SCHEMAS: Final[dict[ProbeKind, pa.Schema]] = {
     "similarity": pa.schema([("first", pa.string()), ("second", pa.string()), ("score", pa.float64())]),
     "analogy": pa.schema([(name, pa.string()) for name in ("section", "first", "second", "third", "answer")]),
+    "minimal-pairs": pa.schema([(name, pa.string()) for name in ("paradigm", "phenomenon", "good", "bad")]),
 }
 _SCORE_COLUMNS: Final = ("simlex999", "human (mean)", "score")  # where the sets that name their columns have it
 
 
 def read_questions(files: Iterable[InputFile], kind: ProbeKind) -> Iterator[Row]:
     """The questions of original files, in their order."""
-    read = _read_similarity if kind == "similarity" else _read_analogies
+    read = _READERS[kind]
     for file in files:
         rows = 0
         for rows, row in enumerate(read(file), start=1):  # noqa: B007 - counted, to see that there are any
@@ -90,6 +94,11 @@ def _read_analogies(file: InputFile) -> Iterator[Row]:
         yield dict(zip(PROBE_SCHEMAS["analogy"].names, (section, *fields), strict=True))
 
 
+def _read_pairs(file: InputFile) -> Iterator[Row]:
+    for pair in read_blimp([file]):
+        yield {"paradigm": pair.paradigm, "phenomenon": pair.phenomenon, "good": pair.good, "bad": pair.bad}
+
+
 def _fields(file: InputFile) -> Iterator[tuple[str, Sequence[str]]]:
     """The columns of the lines that say something, with their place in the file."""
     for number, line in read_lines(file.path, file.name):
@@ -107,3 +116,6 @@ def _number(text: str, where: str) -> float:
     if not math.isfinite(value):
         raise InputError(f"{where}: the score {text!r} is not a number")
     return value
+
+
+_READERS: Final = {"similarity": _read_similarity, "analogy": _read_analogies, "minimal-pairs": _read_pairs}

@@ -27,6 +27,8 @@ def results_table(metrics_path: Path) -> str:
         parts += [_markdown(*_language_cells(metrics["language_models"])), _LANGUAGE_NOTES]
     if _probe_names(metrics):
         parts += [_markdown(*_vector_cells(metrics)), _VECTOR_NOTES]
+    for probe in _pair_probes(metrics):
+        parts += [_markdown(*_pair_cells(metrics, probe)), _PAIR_NOTES]
     if metrics.get("translation"):
         parts += [_markdown(*_translation_cells(metrics["translation"])), _translation_notes(metrics["translation"])]
     if metrics.get("budget"):
@@ -44,6 +46,7 @@ def console_tables(metrics_path: Path, seconds: Mapping[str, float] | None = Non
         ("Tasks: mean over seeds, and interval", _task_cells(metrics["tasks"])),
         ("Language models on test text", _language_cells(metrics["language_models"])),
         ("Word vectors: score, and share of the questions that it is of", _vector_cells(metrics)),
+        *((f"Minimal pairs: {probe}", _pair_cells(metrics, probe)) for probe in _pair_probes(metrics)),
         ("Translations of test pairs", _translation_cells(metrics.get("translation", {}))),
         ("What pretraining took", _budget_cells(metrics.get("budget", {}), seconds)),
     ):
@@ -169,6 +172,37 @@ def _probe_score(figures: Mapping[str, Any]) -> str:
     if figures["metric"] == "spearman":
         return f"{value:.3f} [{figures['low']:.3f}, {figures['high']:.3f}] ({coverage})"
     return f"{value:.3f} ({coverage}; {figures['of_all']:.3f})"
+
+
+_PAIR_NOTES = (
+    "Minimal pairs, zero-shot: the share of pairs whose right sentence the model finds likelier, at temperature 1; a tie counts "
+    "one half, so chance is 0.5. The mean over paradigms, with an interval over paradigms; then the mean of each phenomenon. A "
+    "pseudo-likelihood is marked ~. A model that gives no sentence a probability can't be asked."
+)
+
+
+def _pair_probes(metrics: Mapping[str, Any]) -> list[str]:
+    return list(
+        dict.fromkeys(probe for variant in metrics.get("minimal_pairs", {}).values() for probe in variant["probes"])
+    )
+
+
+def _pair_cells(metrics: Mapping[str, Any], probe: str) -> tuple[list[str], list[list[str]]]:
+    """A row a variant: all paradigms, ties, and a column a phenomenon."""
+    found = {name: variant["probes"].get(probe) for name, variant in metrics["minimal_pairs"].items()}
+    phenomena = list(dict.fromkeys(name for one in found.values() if one for name in one["phenomena"]))
+    rows = [
+        [name, *(_pair_row(one, phenomena) if one else ["no scorer", *[_NONE] * (1 + len(phenomena))])]
+        for name, one in found.items()
+    ]
+    return ["", f"{probe} (accuracy)", "ties", *phenomena], rows
+
+
+def _pair_row(figures: Mapping[str, Any], phenomena: Sequence[str]) -> list[str]:
+    mark = "~" if figures["likelihood"] == "pseudo" else ""
+    interval = "" if figures["low"] is None else f" [{figures['low']:.3f}, {figures['high']:.3f}]"
+    parts = [f"{figures['phenomena'][name]['value']:.3f}" for name in phenomena]
+    return [f"{mark}{figures['value']:.3f}{interval}", f"{figures['ties']:.1%}", *parts]
 
 
 def _translation_cells(translations: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:

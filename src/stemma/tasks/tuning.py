@@ -1,6 +1,7 @@
 """Fine-tuning: a head on a pretrained encoder, trained whole, the best epoch chosen on validation rows."""
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -14,7 +15,7 @@ from stemma.config import Finetuning, Task
 from stemma.data.batches import Shuffler
 from stemma.errors import SettingsError
 from stemma.progress import Progress
-from stemma.protocols import Auxiliary, Encoder
+from stemma.protocols import Auxiliary, Counting, Encoder, OwnRate, Tagger
 from stemma.tasks.features import encode_rows
 from stemma.tasks.heads import head_loss, input_tensors, make_targets
 from stemma.tasks.metrics import score
@@ -26,6 +27,7 @@ from stemma.training.tracker import Tracker
 __all__ = ["Epoch", "Tuned", "Tuner"]
 
 _CHECKPOINT_EVERY: Final = 500  # steps, inside an epoch; every epoch ends with one
+_ROWS_COUNTED: Final = 1024  # at a time
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,6 +89,8 @@ class Tuner:
 
         with deterministic(self._settings.threads):
             model = self._with_head(seed)
+            if isinstance(model, Counting):
+                return self._count(model, progress)
             training = Training(
                 model,
                 self._optimisation(seed, steps),
@@ -103,15 +107,44 @@ class Tuner:
         epochs = [Epoch(**record) for record in training.notes["epochs"]]
         return Tuned(model=model, best=epochs[training.notes["best"]], epochs=epochs)
 
+    def _count(self, model: nn.Module, progress: Progress) -> Tuned:
+        """Let a model count the training rows: one epoch, one step, and what it says of those rows afterwards is its loss."""
+        assert isinstance(model, Counting)
+        together, rows = self._features.together, self._features.num_rows
+
+        def batches() -> Iterator[dict[str, Tensor]]:
+            for begin in range(0, rows, _ROWS_COUNTED):
+                examples = np.arange(begin, min(begin + _ROWS_COUNTED, rows))
+                inputs = (examples[:, None] * together + np.arange(together)).ravel()
+                yield {**input_tensors(self._features, inputs), "targets": self._targets.take(examples)}
+
+        progress.start("counting", 1, "passes")
+        model.count(batches())
+        with torch.inference_mode():
+            losses = [float(self._objective(model, tensors)["loss"]) * len(tensors["targets"]) for tensors in batches()]
+        progress.update(1)
+        scores, _ = self._judge(model)
+        epoch = Epoch(epoch=1, step=1, loss=math.fsum(losses) / rows, scores=scores)
+        return Tuned(model=model, best=epoch, epochs=[epoch])
+
+    def _judge(self, model: nn.Module) -> tuple[dict[str, float], float | None]:
+        """Score the validation rows; beside it the threshold that was chosen on them, where questions may have no answer."""
+        predictor = Predictor(
+            task_name=self._task_name, task=self._task, model=model, tokenizer=self._encoder.tokenizer
+        )
+        predictor, answers = predictor.calibrate(self._validation)
+        return score(self._task.kind, self._validation, answers, self._task.labels), predictor.null_threshold
+
     def _with_head(self, seed: int) -> nn.Module:
         task = self._task
         return self._encoder.with_head(task.kind, task.labels, seed=seed, symmetric=task.symmetric)
 
     def _optimisation(self, seed: int, steps_per_epoch: int) -> Optimisation:
         settings = self._settings
+        own = self._encoder.learning_rate if isinstance(self._encoder, OwnRate) else None
         return Optimisation(
             steps=settings.epochs * steps_per_epoch,
-            learning_rate=settings.learning_rate,
+            learning_rate=settings.learning_rate if own is None else own,
             weight_decay=settings.weight_decay,
             warmup_share=settings.warmup_share,
             max_gradient_norm=settings.max_gradient_norm,
@@ -122,6 +155,8 @@ class Tuner:
 
     def _objective(self, model: nn.Module, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
         inputs = {name: tensor for name, tensor in tensors.items() if name != "targets"}
+        if isinstance(model, Tagger):
+            return {"loss": model.tag_loss(model(**inputs), tensors["targets"])}
         if not isinstance(model, Auxiliary):
             return {"loss": head_loss(self._task.kind, model(**inputs), tensors["targets"])}
         logits, others = model.logits_and_losses(**inputs)
@@ -130,16 +165,12 @@ class Tuner:
 
     def _finish_epoch(self, training: Training, epoch: int, seed: int, tracker: Tracker) -> None:
         """Score the validation rows, keep the weights if they are the best so far (the first of equals), and save."""
-        predictor = Predictor(
-            task_name=self._task_name, task=self._task, model=training.model, tokenizer=self._encoder.tokenizer
-        )
-        predictor, answers = predictor.calibrate(self._validation)
-        scores = score(self._task.kind, self._validation, answers, self._task.labels)
+        scores, null_threshold = self._judge(training.model)
         tracker.log_metrics({f"seed-{seed}/validation_{name}": value for name, value in scores.items()}, training.step)
         epochs = training.notes.setdefault("epochs", [])
         loss = training.curve[-1]["loss"]
         record = {"epoch": epoch + 1, "step": training.step, "loss": loss, "scores": scores}
-        epochs.append({**record, "null_threshold": predictor.null_threshold})
+        epochs.append({**record, "null_threshold": null_threshold})
         metric, best = self._task.metric, training.notes.get("best")
         if best is None or scores[metric] > epochs[best]["scores"][metric]:
             training.notes["best"] = epoch

@@ -34,6 +34,7 @@ def measure_probe(
         for name, column in columns.items()
         if name in ("first", "second", "third", "answer")
     }
+    assert kind != "minimal-pairs", "asked of scorers"
     if kind == "similarity":
         return measure_similarity(words["first"], words["second"], columns["score"], vectors, settings)
     return _measure_analogies(words, columns["section"], vectors)

@@ -20,6 +20,7 @@ from stemma.files import atomic_path, read_json, verify_manifest, write_json
 
 __all__ = [
     "MATRIX",
+    "WORDS",
     "Floats",
     "WordVectors",
     "load_model_vectors",

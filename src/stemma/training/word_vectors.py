@@ -19,7 +19,6 @@ import numpy.typing as npt
 import torch
 from pydantic import Field, PositiveInt, model_validator
 
-from stemma.config import Settings
 from stemma.data.word_lines import WordLines
 from stemma.errors import TrainingError
 from stemma.progress import Progress
@@ -27,6 +26,7 @@ from stemma.text.vectors import Floats
 from stemma.text.vocabulary import load_words
 from stemma.training.checkpoint import Checkpoint, Checkpoints
 from stemma.training.figures import rounded
+from stemma.training.static_tasks import StaticTaskSettings
 from stemma.training.tracker import Tracker
 
 __all__ = ["VectorSettings", "VectorTraining", "fill_vocabulary", "gensim_seed", "number_words", "read_words"]
@@ -34,8 +34,8 @@ __all__ = ["VectorSettings", "VectorTraining", "fill_vocabulary", "gensim_seed",
 _RANDOM: Final = "random"  # the generator's numbers among a checkpoint's tensors
 
 
-class VectorSettings(Settings):
-    """What gensim's models have in common."""
+class VectorSettings(StaticTaskSettings):
+    """What gensim's models have in common, and what tasks put on their vectors."""
 
     size: PositiveInt
     window: PositiveInt  # words to each side, at most

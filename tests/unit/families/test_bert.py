@@ -155,6 +155,8 @@ def test_rows_that_need_no_mask_have_none(trained):
         ({"direction": "right-to-left", "next_sentence": False}, "direction"),
         ({"hidden_size": 15, "heads": 3, "bilstm": True}, "15 is odd"),
         ({"tune": "half"}, "tune"),
+        ({"features": "sum-last-four", "layers": 4}, "set bilstm to true"),
+        ({"features": "concat-last-four", "layers": 3, "bilstm": True}, "needs four layers, and there are 3"),
         ({"batchsize": 4}, "batchsize: unknown key"),
     ],
 )

@@ -11,15 +11,16 @@ from torch import Tensor, nn
 
 from stemma.families.elmo.encoder import (
     ElmoEncoder,
-    ScalarMix,
     TaskNetwork,
-    Turn,
     load_encoder,
     load_tuned,
     read_layers,
 )
 from stemma.families.elmo.network import load_network
 from stemma.files import write_json
+from stemma.layers.crf import CrfTagger
+from stemma.layers.lstm import Turn
+from stemma.layers.scalar_mix import ScalarMix
 from stemma.progress import NullProgress
 from stemma.protocols import HeadKind
 from stemma.tasks.tuning import Tuned, Tuner
@@ -42,11 +43,12 @@ def encoder(folder: Path) -> ElmoEncoder:
 
 
 @pytest.fixture
-def encoder_for(folder: Path, tmp_path: Path) -> Callable[[str], ElmoEncoder]:
-    def load(tune: str) -> ElmoEncoder:
+def encoder_for(folder: Path, tmp_path: Path) -> Callable[..., ElmoEncoder]:
+    def load(tune: str, *, crf: bool = False) -> ElmoEncoder:
         for path in folder.iterdir():
             (tmp_path / path.name).write_bytes(path.read_bytes())
-        write_json(tmp_path / "task_network.json", {"tune": tune, "task_size": 16, "task_dropout": 0.1})
+        settings = {"tune": tune, "task_size": 16, "task_dropout": 0.1, "task_learning_rate": 0.03, "crf": crf}
+        write_json(tmp_path / "task_network.json", settings)
         return load_encoder(tmp_path)
 
     return load
@@ -161,8 +163,27 @@ def test_only_what_is_to_be_tuned_is(
 
 @pytest.mark.parametrize(("task", "mode"), [("first", "whole"), ("letters", "frozen")])
 def test_it_learns(tmp_path: Path, encoder_for: Callable[[str], ElmoEncoder], task: str, mode: str) -> None:
-    tuned = tune(tmp_path / "tuned", encoder_for(mode), task, train=300, epochs=6, learning_rate=0.03)
+    tuned = tune(tmp_path / "tuned", encoder_for(mode), task, train=300, epochs=6)
     assert tuned.best.scores[toy_tasks.TASKS[task].metric] > 0.9
+
+
+def test_a_crf_stands_on_tags_alone(tmp_path: Path, encoder_for: Callable[..., ElmoEncoder]) -> None:
+    encoder = encoder_for("frozen", crf=True)
+    assert isinstance(encoder.with_head("classification", ["no", "yes"], seed=1), TaskNetwork)
+    tuned = tune(tmp_path / "tuned", encoder, "letters", train=300, epochs=6)
+    assert tuned.best.scores["entity_f1"] > 0.9
+    model = tuned.model.eval()
+    assert isinstance(model, CrfTagger)
+    assert model.crf.transitions.detach().any()
+    assert not model.train().network.elmo.training, "what is frozen drops nothing"  # type: ignore[union-attr]
+    (tmp_path / "saved").mkdir()
+    encoder.save(model.eval(), tmp_path / "saved")
+    again = load_tuned(tmp_path / "saved", "tagging").eval()
+    assert isinstance(again, CrfTagger)
+    with torch.inference_mode():
+        logits = [each(**inputs(ROWS, 8)) for each in (model, again)]
+        asked = inputs(ROWS, 8)["attention_mask"] == 1
+        assert torch.equal(model.best_tags(logits[0], asked), again.best_tags(logits[1], asked))
 
 
 @pytest.mark.parametrize("kind", KINDS)

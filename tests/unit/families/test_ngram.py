@@ -14,7 +14,7 @@ from stemma.families.ngram.family import NgramScorer, NgramSettings, read_symbol
 from stemma.files import digest_tree
 from tests.toy_ngrams import MARKERS, pretrain, save_corpus, save_tokenizer, settings
 
-GOOD = {"order": 3, "smoothing": "kneser-ney", "add_k": 1.0, "interpolation": [0.1, 0.3, 0.6]}
+GOOD = {"order": 3, "smoothing": "kneser-ney", "add_k": 1.0, "interpolation": [0.1, 0.3, 0.6], "prior_count": 5.0}
 TRAIN = ["the cat sat", "the dog sat", "a cat ran", "the cat ran away"]
 
 

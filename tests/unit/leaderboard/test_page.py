@@ -124,7 +124,7 @@ def test_markdown_has_every_part(table):
     assert "| BERT BASE (test) | 0.521 | – | Devlin et al. 2019, Table 1 |" in text
     assert "| cola | bert − bert-untrained | +0.500 [+0.470, +0.530] | 0.001 | < 0.001 | 0.040 |" in text
     assert "average 79.6 over GLUE without WNLI" in text
-    assert "- ngram on word-order, cola: it has no encoder to fine-tune" in text
+    assert "- transformer on word-order, cola: it has no encoder to fine-tune" in text
 
 
 def show(*tables) -> str:

@@ -53,7 +53,7 @@ def test_every_variant_and_column_has_a_figure_or_a_reason(table):
     missing = {(one["variant"], one["column"]): one["reason"] for one in table["missing"]}
     for variant, column in product(toy_board.VARIANTS, [one["name"] for one in table["columns"]]):
         assert (column in rows(table)[variant]["cells"]) != ((variant, column) in missing)
-    assert missing["ngram", "cola"] == "it has no encoder to fine-tune"
+    assert missing["transformer", "cola"] == "it has no encoder to fine-tune"
     assert missing["bert", "wordsim353"] == "it has no vectors of words by themselves"
     assert missing["bert", "tongues translated"] == "it does not translate"
     assert missing["glove", "story-plurals"] == "too few of the words have vectors"

@@ -475,6 +475,29 @@ def test_probes_are_asked_of_variants_that_have_word_vectors(project, monkeypatc
     assert "| better | words | 8 | 7 | 1.50e+12 |" in table
 
 
+def test_minimal_pairs_are_asked_of_variants_that_have_a_scorer(project, monkeypatch):
+    params = add_vectors(project, monkeypatch)
+    rows = [
+        {"paradigm": paradigm, "phenomenon": "length", "good": "a b", "bad": bad}
+        for paradigm, bad in (("longer", "a b c d"), ("same", "b a"))
+    ]
+    write_probe(probe_path(project.root / "probes", "pairs"), "minimal-pairs", rows)
+    values = params.model_dump()
+    values["probes"]["pairs"] = {"kind": "minimal-pairs", "source": {"kind": "offline", "recipe": "r", "questions": 1}}
+    metrics = project.run(parse_settings(Params, values, "test"))
+    assert metrics["minimal_pairs"]["better"] == {"family": "words", "probes": {}}
+    worse = metrics["minimal_pairs"]["worse"]["probes"]["pairs"]
+    assert worse["paradigms"] == {"longer": 1.0, "same": 0.5}, "longer is less likely, and a tie counts one half"
+    assert (worse["value"], worse["ties"], worse["n"]) == (0.75, 0.5, 2)
+    assert "pairs" not in metrics["word_vectors"]["better"]["probes"]
+    summary = json.loads((project.root / "report" / "summary.json").read_text())
+    assert summary["minimal_pairs"] == {"worse": {"pairs": 0.75}}
+    table = (project.root / "report" / "results.md").read_text()
+    assert "| | pairs (accuracy) | ties | length |" in table.replace("|  |", "| |")
+    assert "| better | no scorer | – | – |" in table
+    assert "| worse | ~0.750 [0.500, 1.000] | 50.0% | 0.750 |" in table
+
+
 def test_a_probe_that_was_not_prepared_is_named(project, monkeypatch):
     params = add_vectors(project, monkeypatch)
     probe_path(project.root / "probes", "plurals").unlink()

@@ -254,7 +254,10 @@ def test_the_same_probes_give_the_same_bytes_and_another_set_leaves_no_file_behi
     ("probe", "message"),
     [
         (offline("analogy", "story-kinds", 5), "makes a probe of kind 'similarity', not 'analogy'"),
-        (offline("analogy", "story-ends", 5), "no recipe 'story-ends'; there are story-kinds, story-plurals"),
+        (
+            offline("analogy", "story-ends", 5),
+            "no recipe 'story-ends'; there are story-kinds, story-pairs, story-plurals",
+        ),
         (offline("analogy", "story-plurals", 30_000), "has no 30000 different questions; ask for fewer"),
     ],
 )

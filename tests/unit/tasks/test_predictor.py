@@ -144,9 +144,9 @@ def test_a_changed_file_is_refused(tuned, tmp_path):
 def test_a_family_that_answers_no_tasks_is_refused(tuned, tmp_path):
     folder = copy(tuned / "span", tmp_path / "model")
     record = json.loads((folder / "task.json").read_text())
-    write_json(folder / "task.json", {**record, "family": "ngram"})
+    write_json(folder / "task.json", {**record, "family": "transformer"})
     write_manifest(folder)
-    with pytest.raises(InputError, match="'ngram' has no models that answer tasks"):
+    with pytest.raises(InputError, match="'transformer' has no models that answer tasks"):
         load_predictor(folder)
 
 

@@ -4,7 +4,8 @@ One product for queries, keys and values; dropout by `stemma.layers.dropout`; an
 output. Reference tests compare outputs and gradients with the network's own forward.
 """
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import torch
@@ -14,7 +15,7 @@ from torch.nn.functional import linear
 from stemma.layers.attention import attend, same_example
 from stemma.layers.dropout import Masks, add_dropped, dropped, masks_for
 
-__all__ = ["encode"]
+__all__ = ["encode", "encode_layers"]
 
 
 def encode(bert: Any, tensors: Mapping[str, Tensor]) -> Tensor:
@@ -24,13 +25,23 @@ def encode(bert: Any, tensors: Mapping[str, Tensor]) -> Tensor:
     its row a token belongs to, and `position_ids` where it stands there. With `columns` (rows, asked), only those of each row.
     In a network that is a decoder to `transformers`, no token sees those behind it.
     """
+    return deque(_layers(bert, tensors), maxlen=1).pop()  # no layer below it is held
+
+
+def encode_layers(bert: Any, tensors: Mapping[str, Tensor], count: int) -> list[Tensor]:
+    """The hidden states behind each of the last `count` blocks; `columns` are those of the last alone."""
+    return list(deque(_layers(bert, tensors), maxlen=count))
+
+
+def _layers(bert: Any, tensors: Mapping[str, Tensor]) -> Iterator[Tensor]:
     masks = masks_for(bert.embeddings.dropout)  # one share for all, as the settings have it
     bias = _bias(tensors, one_way=bert.config.is_decoder)
     hidden = _embed(bert.embeddings, tensors, masks)
     *blocks, last = bert.encoder.layer
     for block in blocks:
         hidden = _block(block, hidden, None, bias, masks)
-    return _block(last, hidden, tensors.get("columns"), bias, masks)
+        yield hidden
+    yield _block(last, hidden, tensors.get("columns"), bias, masks)
 
 
 def _bias(tensors: Mapping[str, Tensor], *, one_way: bool) -> Tensor | None:

@@ -34,6 +34,7 @@ __all__ = [
 
 _TOKENIZER_FILES: Final = ("tokenizer.json", "tokenizer_config.json")
 _BILSTM_FILE: Final = "bilstm.safetensors"
+_MIX: Final = "mix."  # of names in it
 _SPECIAL_TOKENS: Final = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 _HEADS: Final[dict[HeadKind, str]] = {
     "classification": "BertForSequenceClassification",
@@ -80,8 +81,16 @@ class NetworkSettings(Protocol):
         """Whether tasks put a BiLSTM below their head."""
 
     @property
+    def features(self) -> str:
+        """What of the encoder's layers the BiLSTM reads."""
+
+    @property
     def tune(self) -> str:
         """Whether tasks change the `whole` network, or leave the encoder `frozen`."""
+
+    @property
+    def task_learning_rate(self) -> float:
+        """What tasks on a frozen encoder are learned at."""
 
 
 def read_tokenizer(folder: Path) -> tokenizers.Tokenizer:
@@ -117,10 +126,10 @@ def build_network(settings: NetworkSettings, tokenizer: tokenizers.Tokenizer, *,
         is_decoder=settings.direction == "left-to-right",
         use_cache=False,
     )
-    config.bilstm, config.tune = (
-        settings.bilstm,
-        settings.tune,
-    )  # for `TaskNetwork`; `transformers` keeps what it does not know
+    config.bilstm = settings.bilstm  # these four are for `TaskNetwork`; `transformers` keeps what it does not know
+    config.features = settings.features
+    config.tune = settings.tune
+    config.task_learning_rate = settings.task_learning_rate
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         network: nn.Module = _network_class("BertForPreTraining")(config)
@@ -170,6 +179,12 @@ class BertEncoder:
         self._network = pretrained.bert
         self.max_length = int(self._network.config.max_position_embeddings)
 
+    @property
+    def learning_rate(self) -> float | None:
+        """A rate of its own where the encoder is frozen, so that all that is trained is new."""
+        config = self._network.config
+        return getattr(config, "task_learning_rate", None) if getattr(config, "tune", "whole") == "frozen" else None
+
     def with_head(
         self,
         kind: HeadKind,
@@ -198,7 +213,9 @@ class BertEncoder:
         assert isinstance(model, TaskNetwork)
         save_network(model.network, self._folder, out)
         if model.bilstm is not None:
-            save_file(model.bilstm.state_dict(), out / _BILSTM_FILE)
+            mix = {} if model.mix is None else model.mix.state_dict()
+            mixed = {f"{_MIX}{name}": tensor for name, tensor in mix.items()}
+            save_file({**model.bilstm.state_dict(), **mixed}, out / _BILSTM_FILE)
 
 
 def load_encoder(folder: Path) -> BertEncoder:
@@ -217,7 +234,11 @@ def load_tuned(folder: Path, kind: HeadKind) -> nn.Module:
     with torch.random.fork_rng(devices=[]):  # what a module draws at first is not kept
         network = TaskNetwork(_load(_HEADS[kind], folder))
     if network.bilstm is not None:
-        network.bilstm.load_state_dict(load_file(folder / _BILSTM_FILE))
+        weights = load_file(folder / _BILSTM_FILE)
+        mixed = {name: weights.pop(name) for name in list(weights) if name.startswith(_MIX)}
+        network.bilstm.load_state_dict(weights)
+        if network.mix is not None:
+            network.mix.load_state_dict({name.removeprefix(_MIX): tensor for name, tensor in mixed.items()})
     return network
 
 

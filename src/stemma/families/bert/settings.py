@@ -36,7 +36,9 @@ class BertSettings(Settings):
     next_sentence: bool  # false: an input is one segment, and only words are predicted
     direction: Literal["both", "left-to-right"]  # left-to-right: each token sees those before it, and predicts the next
     bilstm: bool  # whether tasks put a new BiLSTM between the encoder and their head
+    features: Literal["last", "sum-last-four", "concat-last-four"]  # the layers that it reads, and how
     tune: Literal["whole", "frozen"]  # frozen: tasks leave the encoder as pretraining left it
+    task_learning_rate: float = Field(gt=0)  # of tasks on a frozen encoder: what they train is new
     checkpoint_every: PositiveInt  # steps
     precision: Precision  # of products; bfloat16 only where the processor has it
     threads: PositiveInt  # of each process
@@ -54,4 +56,8 @@ class BertSettings(Settings):
             raise ValueError(
                 f"bilstm: each of its two directions has half of hidden_size, and {self.hidden_size} is odd"
             )
+        if self.features != "last" and not self.bilstm:
+            raise ValueError(f"features: {self.features} is what a BiLSTM reads: set bilstm to true")
+        if self.features != "last" and self.layers < 4:
+            raise ValueError(f"features: {self.features} needs four layers, and there are {self.layers}")
         return self

@@ -4,18 +4,23 @@ A classification or a choice is read at `[CLS]`. In a model that reads from left
 read at the last token, which has seen all. A BiLSTM, if the settings ask for one, is new in every task: it goes over the
 encoder's output, half of the size each way, and the head reads its output instead. A frozen encoder gives the features that
 pretraining left, without dropout, and only what stands on it learns: the pooled layer, the BiLSTM, the head.
+
+What the BiLSTM reads (section 5.3): the last layer, a learned weighted sum of the last four, or these four side by side.
 """
 
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from stemma.families.bert.forward import encode
+from stemma.families.bert.forward import encode_layers
 from stemma.layers.dropout import dropped, masks_for
+from stemma.layers.scalar_mix import ScalarMix
 
 __all__ = ["TaskNetwork"]
+
+_LAST_LAYERS: Final = 4
 
 
 class TaskNetwork(nn.Module):
@@ -27,8 +32,12 @@ class TaskNetwork(nn.Module):
         inner: Any = network
         config, size = inner.config, inner.config.hidden_size
         self.bilstm: nn.LSTM | None = None
+        features = getattr(config, "features", "last")
+        self._many = features != "last"
+        self.mix = ScalarMix(_LAST_LAYERS) if features == "sum-last-four" else None
         if getattr(config, "bilstm", False):  # no word of it in a model that other tools wrote
-            self.bilstm = nn.LSTM(size, size // 2, batch_first=True, bidirectional=True)
+            width = size * (_LAST_LAYERS if features == "concat-last-four" else 1)
+            self.bilstm = nn.LSTM(width, size // 2, batch_first=True, bidirectional=True)
         self._frozen = getattr(config, "tune", "whole") == "frozen"
         if self._frozen:
             for part in (inner.bert.embeddings, inner.bert.encoder):
@@ -65,9 +74,10 @@ class TaskNetwork(nn.Module):
         """What the head sees: of every token, or (batch, asked) of some columns."""
         asked = {} if columns is None or self.bilstm is not None else {"columns": columns}
         with torch.set_grad_enabled(torch.is_grad_enabled() and not self._frozen):
-            hidden = encode(self._bert, {**tensors, **asked})
+            layers = encode_layers(self._bert, {**tensors, **asked}, _LAST_LAYERS if self._many else 1)
         if self.bilstm is None:
-            return hidden
+            return layers[0]
+        hidden = torch.cat(layers, dim=2) if self.mix is None else self.mix(layers)
         lengths = tensors["attention_mask"].sum(1)
         packed = pack_padded_sequence(hidden, lengths, batch_first=True, enforce_sorted=False)
         found, _ = pad_packed_sequence(self.bilstm(packed)[0], batch_first=True, total_length=hidden.shape[1])

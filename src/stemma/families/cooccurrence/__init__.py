@@ -1,3 +1,3 @@
 """Word vectors by counting: co-occurrences, weighed by mutual information, in few dimensions."""
 
-ENCODER = False
+ENCODER = True

@@ -11,7 +11,7 @@ import numpy as np
 from pydantic import Field, PositiveInt
 from scipy.sparse import csr_array
 
-from stemma.config import Settings, Share
+from stemma.config import Share
 from stemma.data.cooccurrences import MAX_WINDOW, Weighting, count_stored
 from stemma.data.token_store import TokenStore
 from stemma.errors import TrainingError
@@ -19,12 +19,13 @@ from stemma.families.base import Family, Pretraining
 from stemma.families.cooccurrence.factorisation import Decomposition, decompose, positive_mutual_information
 from stemma.text.vectors import WordVectors, load_model_vectors, save_vectors
 from stemma.text.vocabulary import load_words
+from stemma.training.static_tasks import StaticTaskSettings, load_static_encoder, load_static_tuned, save_task_settings
 
 __all__ = ["FAMILY", "CooccurrenceSettings"]
 
 
-class CooccurrenceSettings(Settings):
-    """What is counted, and what becomes of the counts."""
+class CooccurrenceSettings(StaticTaskSettings):
+    """What is counted, what becomes of the counts, and what tasks put on the vectors."""
 
     window: int = Field(ge=1, le=MAX_WINDOW)  # words to either side
     weighting: Weighting
@@ -51,6 +52,7 @@ def _pretrain(job: Pretraining[CooccurrenceSettings]) -> dict[str, float]:
     found = _decompose(matrix, job)
     vectors = found.vectors * found.values**settings.singular_value_power
     save_vectors(WordVectors(words, vectors.astype(np.float32)), job.out)
+    save_task_settings(settings, job.out)
     metrics = {
         "vocabulary_size": len(words),
         "pairs": counts.num_entries,
@@ -81,8 +83,8 @@ FAMILY: Final = Family(
     params=CooccurrenceSettings,
     pretrain=_pretrain,
     steps=None,
-    load_encoder=None,
-    load_tuned=None,
+    load_encoder=load_static_encoder,
+    load_tuned=load_static_tuned,
     load_scorer=None,
     load_vectors=load_model_vectors,
 )

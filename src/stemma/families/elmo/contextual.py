@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from stemma.families.elmo.encoder import Turn, read_layers
+from stemma.families.elmo.encoder import read_layers
 from stemma.families.elmo.network import load_network
 from stemma.files import verify_manifest
+from stemma.layers.lstm import Turn
 from stemma.protocols import InContext
 from stemma.text.vocabulary import load_tokenizer
 from stemma.training.loop import deterministic

@@ -20,19 +20,19 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from stemma.config import Settings
-from stemma.families.elmo.lstm import Lstm
 from stemma.families.elmo.network import DIRECTIONS, SHAPE_FILE, Elmo, empty_network, load_network
 from stemma.files import atomic_path, read_json, write_json
+from stemma.layers.crf import CrfTagger
 from stemma.layers.dropout import dropped, masks_for
+from stemma.layers.lstm import Lstm, Turn, read_both_ways
+from stemma.layers.scalar_mix import ScalarMix
 from stemma.protocols import HeadKind
 from stemma.text.vocabulary import load_tokenizer
 
 __all__ = [
     "ElmoEncoder",
-    "ScalarMix",
     "TaskNetwork",
     "TaskSettings",
-    "Turn",
     "load_encoder",
     "load_tuned",
     "read_layers",
@@ -53,20 +53,8 @@ class TaskSettings(Settings):
     tune: Literal["frozen", "whole"]  # whether the language models stay as they are
     task_size: PositiveInt  # what its LSTM gives in each direction
     task_dropout: float = Field(ge=0, lt=1)  # of features, and of what the last layer is given
-
-
-class ScalarMix(nn.Module):
-    """γ Σ_j s_j h_j, where s is the softmax of what is learned."""
-
-    def __init__(self, num_layers: int) -> None:
-        super().__init__()
-        self.scores = nn.Parameter(torch.zeros(num_layers))  # at first the mean
-        self.gamma = nn.Parameter(torch.ones(()))
-
-    def forward(self, layers: Sequence[Tensor]) -> Tensor:
-        """From layers of one shape to that shape."""
-        weights = self.gamma * torch.softmax(self.scores, dim=0)
-        return torch.stack([weight * layer for weight, layer in zip(weights, layers, strict=True)]).sum(0)
+    task_learning_rate: float = Field(gt=0)  # its own, and not that of fine-tuning: all of it is new
+    crf: bool  # whether tags are scored as a whole, not each by itself
 
 
 class TaskNetwork(nn.Module):
@@ -100,24 +88,11 @@ class TaskNetwork(nn.Module):
         masks = masks_for(self.dropout)
         features = self.mix(layers) + nn.functional.embedding(token_type_ids.t(), self.types)
         features = dropped(features, masks)
-        hidden, _ = self.lstm(torch.stack([features, turn(features)]), None)
-        found = torch.cat([hidden[0], turn(hidden[1])], dim=2).transpose(0, 1)  # (rows, length, size)
+        found = read_both_ways(self.lstm, features, turn)
         if not self._per_token:
             found = found.masked_fill(attention_mask[:, :, None] == 0, -math.inf).amax(1)
         logits: Tensor = self.output(dropped(found, masks))
         return logits
-
-
-class Turn:
-    """Turns rows of unequal length round (length, rows, …): last tokens come first, padding stays behind; twice is not at all."""
-
-    def __init__(self, lengths: Tensor, width: int) -> None:
-        steps, rows = torch.arange(width)[:, None], torch.arange(len(lengths))
-        self._places = (torch.where(steps < lengths, lengths - 1 - steps, steps) * len(lengths) + rows).flatten()
-
-    def __call__(self, values: Tensor) -> Tensor:
-        """Rows of which the columns are in the order of the text, in that of reading backwards, and the other way round."""
-        return values.flatten(0, 1).index_select(0, self._places).view_as(values)
 
 
 def read_layers(elmo: Elmo, ids: Tensor, turn: Turn) -> list[Tensor]:
@@ -139,6 +114,7 @@ class ElmoEncoder:
         self.tokenizer.no_padding()
         self._network = load_network(folder)
         self._settings = TaskSettings.model_validate(read_json(folder / _TASK_NETWORK))
+        self.learning_rate = self._settings.task_learning_rate
 
     def with_head(
         self,
@@ -151,16 +127,17 @@ class ElmoEncoder:
         """A fresh copy with a task's network, drawn from `seed`."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            return TaskNetwork(copy.deepcopy(self._network), self._settings, kind, labels)
+            return _build(copy.deepcopy(self._network), self._settings, kind, labels)
 
     def save(self, model: nn.Module, out: Path) -> None:
         """Write a model made by `with_head`, with its shape and the tokenizer."""
-        assert isinstance(model, TaskNetwork)
+        network = model.network if isinstance(model, CrfTagger) else model
+        assert isinstance(network, TaskNetwork)
         with atomic_path(out / _WEIGHTS) as temporary:
             save_file({name: tensor.contiguous() for name, tensor in model.state_dict().items()}, temporary)
         for name in (SHAPE_FILE, _TASK_NETWORK, *_TOKENIZER_FILES):
             shutil.copyfile(self._folder / name, out / name)
-        write_json(out / _LABELS, model.labels)
+        write_json(out / _LABELS, network.labels)
 
 
 def load_encoder(folder: Path) -> ElmoEncoder:
@@ -171,9 +148,14 @@ def load_encoder(folder: Path) -> ElmoEncoder:
 def load_tuned(folder: Path, kind: HeadKind) -> nn.Module:
     """Load what `ElmoEncoder.save` wrote."""
     settings = TaskSettings.model_validate(read_json(folder / _TASK_NETWORK))
-    model = TaskNetwork(empty_network(folder), settings, kind, read_json(folder / _LABELS))
+    model = _build(empty_network(folder), settings, kind, read_json(folder / _LABELS))
     model.load_state_dict(load_file(folder / _WEIGHTS))
     return model
+
+
+def _build(elmo: Elmo, settings: TaskSettings, kind: HeadKind, labels: Sequence[str]) -> nn.Module:
+    network = TaskNetwork(elmo, settings, kind, labels)
+    return CrfTagger(network, labels) if settings.crf and kind == "tagging" else network
 
 
 def save_task_settings(settings: TaskSettings, out: Path) -> None:

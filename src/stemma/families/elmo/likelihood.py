@@ -12,9 +12,9 @@ import numpy.typing as npt
 import torch
 
 from stemma.data.batches import Ragged
-from stemma.families.elmo.lstm import State
 from stemma.families.elmo.network import DIRECTIONS, Elmo
 from stemma.families.elmo.streams import lay_out
+from stemma.layers.lstm import State
 from stemma.text.symbols import Symbols
 
 __all__ = ["document_nats", "sentence_nats"]

@@ -19,10 +19,10 @@ from torch import Tensor, nn
 from stemma.config import Settings
 from stemma.errors import InputError
 from stemma.families.elmo.characters import Characters, read_characters
-from stemma.families.elmo.lstm import Lstm, State
 from stemma.families.elmo.tokens import TokenEncoder
 from stemma.files import atomic_path, read_json, write_json
 from stemma.layers.dropout import dropped, masks_for
+from stemma.layers.lstm import Lstm, State
 from stemma.layers.word_loss import stretches, word_loss
 from stemma.text.symbols import Symbols, read_symbols
 

@@ -7,7 +7,7 @@ thread and from a file. Left out on purpose: CBOW and hierarchical softmax, whic
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -18,12 +18,14 @@ from stemma.data.token_store import TokenStore
 from stemma.data.windows import keep_probability, sample_windows
 from stemma.data.word_lines import WordLines, write_word_lines
 from stemma.families.base import Family, Pretraining
-from stemma.families.fasttext.subwords import load_subwords, save_subwords
+from stemma.families.fasttext.subwords import SUBWORD_FILES, load_subwords, save_subwords
 from stemma.files import atomic_path, write_text
 from stemma.layers.word_prediction import NegativeSampling, draw_negatives, noise_distribution
-from stemma.text.vectors import Floats, WordVectors, load_model_vectors, save_vectors
+from stemma.protocols import Encoder, HeadKind
+from stemma.text.vectors import Floats, WordVectors, load_model_vectors, load_vectors, save_vectors
 from stemma.training.checkpoint import Checkpoints
 from stemma.training.figures import curve_csv, rounded
+from stemma.training.static_tasks import load_static_tuned, make_static_encoder, save_task_settings
 from stemma.training.word_vectors import (
     VectorSettings,
     VectorTraining,
@@ -32,6 +34,9 @@ from stemma.training.word_vectors import (
     number_words,
     read_words,
 )
+
+if TYPE_CHECKING:
+    from torch import nn
 
 Ints = npt.NDArray[np.int64]
 __all__ = ["FAMILY", "FastTextSettings", "build_model", "make_loss", "trained_vectors"]
@@ -121,6 +126,7 @@ def _pretrain(job: Pretraining[FastTextSettings]) -> dict[str, float]:
     training.advance(settings.epochs, make_loss(settings, model, store, word_of, job.seed))
     validation = make_loss(settings, model, TokenStore.open(job.tokens / "validation"), word_of, job.seed)
     _save(model, job.out)
+    save_task_settings(settings, job.out)
     write_text(job.out / "curve.csv", curve_csv(training.curve))
     return {
         "loss": training.curve[-1]["loss"],
@@ -173,13 +179,26 @@ def _load_vectors(model_dir: Path) -> WordVectors:
     return replace(load_model_vectors(model_dir), compose=load_subwords(model_dir).compose)
 
 
+def _load_encoder(folder: Path) -> Encoder:
+    """Vectors for tasks, those of words that were never seen among them."""
+    return make_static_encoder(folder, _vectors(folder), SUBWORD_FILES)
+
+
+def _load_tuned(folder: Path, kind: HeadKind) -> "nn.Module":
+    return load_static_tuned(folder, kind, _vectors(folder))
+
+
+def _vectors(folder: Path) -> WordVectors:
+    return replace(load_vectors(folder), compose=load_subwords(folder).compose)
+
+
 FAMILY: Final = Family(
     name="fasttext",
     params=FastTextSettings,
     pretrain=_pretrain,
     steps=None,
-    load_encoder=None,
-    load_tuned=None,
+    load_encoder=_load_encoder,
+    load_tuned=_load_tuned,
     load_scorer=None,
     load_vectors=_load_vectors,
 )

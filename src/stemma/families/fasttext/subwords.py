@@ -16,10 +16,11 @@ from stemma.errors import InputError
 from stemma.files import atomic_path, read_json, write_json
 from stemma.text.vectors import Floats
 
-__all__ = ["Subwords", "buckets_of", "load_subwords", "ngrams", "save_subwords"]
+__all__ = ["SUBWORD_FILES", "Subwords", "buckets_of", "load_subwords", "ngrams", "save_subwords"]
 
 _MATRIX: Final = "ngrams.safetensors"
 _SHAPE: Final = "ngrams.json"
+SUBWORD_FILES: Final = (_MATRIX, _SHAPE)
 
 
 def ngrams(word: str, min_n: int, max_n: int) -> list[str]:

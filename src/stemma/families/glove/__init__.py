@@ -1,3 +1,3 @@
 """GloVe: word vectors whose products are the logarithms of co-occurrence counts."""
 
-ENCODER = False
+ENCODER = True

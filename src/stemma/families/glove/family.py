@@ -10,7 +10,6 @@ from typing import Final
 
 from pydantic import Field, PositiveInt
 
-from stemma.config import Settings
 from stemma.data.cooccurrences import MAX_WINDOW, Cooccurrences, Weighting, count_stored
 from stemma.data.token_store import TokenStore
 from stemma.families.base import Family, Pretraining
@@ -20,6 +19,7 @@ from stemma.files import write_text
 from stemma.text.vectors import WordVectors, load_model_vectors, save_vectors
 from stemma.text.vocabulary import load_words
 from stemma.training.checkpoint import Checkpoints
+from stemma.training.static_tasks import StaticTaskSettings, load_static_encoder, load_static_tuned, save_task_settings
 
 __all__ = ["FAMILY", "GloveSettings"]
 
@@ -28,8 +28,8 @@ _FLOPS_PER_NUMBER: Final = (
 )
 
 
-class GloveSettings(Settings):
-    """What is counted, how much a count weighs, and the budget."""
+class GloveSettings(StaticTaskSettings):
+    """What is counted, how much a count weighs, the budget, and what tasks put on the vectors."""
 
     window: int = Field(ge=1, le=MAX_WINDOW)  # words to either side
     weighting: Weighting
@@ -58,6 +58,7 @@ def _pretrain(job: Pretraining[GloveSettings]) -> dict[str, float]:
     training.run()
     factors = training.factors
     save_vectors(WordVectors(words, factors.words + factors.contexts), job.out)
+    save_task_settings(job.settings, job.out)
     lines = [f"{epoch},{loss!r}\n" for epoch, loss in enumerate(training.curve, start=1)]
     write_text(job.out / "curve.csv", "".join(["step,loss\n", *lines]))
     metrics = _describe(job.settings, counts, training.curve[-1]) | {
@@ -96,8 +97,8 @@ FAMILY: Final = Family(
     params=GloveSettings,
     pretrain=_pretrain,
     steps=None,
-    load_encoder=None,
-    load_tuned=None,
+    load_encoder=load_static_encoder,
+    load_tuned=load_static_tuned,
     load_scorer=None,
     load_vectors=load_model_vectors,
 )

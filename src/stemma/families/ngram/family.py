@@ -9,7 +9,7 @@ cut-offs, pruning, classes.
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -33,17 +33,21 @@ from stemma.families.ngram.smoothing import (
     Smoothing,
     kneser_ney_discounts,
 )
-from stemma.files import verify_manifest
+from stemma.files import read_json, verify_manifest, write_json
 from stemma.progress import Progress
-from stemma.protocols import Scores
+from stemma.protocols import Encoder, HeadKind, Scores
 from stemma.text.symbols import read_symbols
 from stemma.text.vocabulary import load_tokenizer
 from stemma.training.figures import rounded
+
+if TYPE_CHECKING:
+    from torch import nn
 
 __all__ = ["FAMILY", "NgramScorer", "NgramSettings", "choose_smoothing", "read_symbols"]
 
 _BLOCK_TOKENS = 1 << 16
 _BATCH_SENTENCES = 1024
+_TASKS: Final = "tasks.json"
 
 
 class NgramSettings(Settings):
@@ -53,6 +57,9 @@ class NgramSettings(Settings):
     smoothing: Literal["maximum-likelihood", "laplace", "add-k", "interpolated", "kneser-ney"]
     add_k: float = Field(gt=0)  # for add-k
     interpolation: list[Annotated[float, Field(ge=0)]]  # for interpolated: a weight an order, unigrams first
+    prior_count: float = Field(
+        gt=0
+    )  # in tasks: for how many words of a class's texts the model of one word less counts
 
     @model_validator(mode="after")
     def _one_weight_an_order(self) -> "NgramSettings":
@@ -125,6 +132,7 @@ def _pretrain(job: Pretraining[NgramSettings]) -> dict[str, float]:
     estimates = estimate(counts, smoothing, memory=memory, threads=threads, progress=job.progress)
     details = {"smoothing": job.settings.smoothing, **details}
     save_model(job.out, counts, estimates, backs_off=smoothing.backs_off, details=details)
+    write_json(job.out / _TASKS, {"prior_count": job.settings.prior_count})
     model = NgramModel.open(job.out, frugal=True)
     metrics = _describe(model) | _validate(model, TokenStore.open(job.tokens / "validation"), job.progress)
     job.tracker.log_metrics(metrics, 0)
@@ -178,13 +186,26 @@ def _load_scorer(model_dir: Path) -> NgramScorer:
     return NgramScorer(NgramModel.open(model_dir), load_tokenizer(model_dir))
 
 
+def _load_encoder(folder: Path) -> Encoder:
+    """For tasks, an n-gram model of each class."""
+    from stemma.families.ngram.classifier import NgramEncoder  # two seconds of torch, for which counting has no use
+
+    return NgramEncoder(folder, float(read_json(folder / _TASKS)["prior_count"]))
+
+
+def _load_tuned(folder: Path, kind: HeadKind) -> "nn.Module":
+    from stemma.families.ngram.classifier import load_tuned
+
+    return load_tuned(folder, kind)
+
+
 FAMILY = Family(
     name="ngram",
     params=NgramSettings,
     pretrain=_pretrain,
     steps=None,
-    load_encoder=None,
-    load_tuned=None,
+    load_encoder=_load_encoder,
+    load_tuned=_load_tuned,
     load_scorer=_load_scorer,
     load_vectors=None,
 )

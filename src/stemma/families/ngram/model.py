@@ -19,11 +19,11 @@ from stemma.families.ngram.store import MappedTensors, Stream, stream_file, writ
 from stemma.families.ngram.windows import Ids, Symbols, pad, windows
 from stemma.files import read_json, write_json
 
-__all__ = ["NgramModel", "save_model"]
+__all__ = ["MODEL_FILES", "NgramModel", "save_model"]
 
 Floats = npt.NDArray[np.float64]
 
-_CONFIG, _TENSORS = "ngram.json", "model.safetensors"
+_CONFIG, _TENSORS = MODEL_FILES = "ngram.json", "model.safetensors"
 _BLOCK = 1 << 16  # n-grams that are written at a time
 
 

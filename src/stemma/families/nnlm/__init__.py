@@ -1,3 +1,3 @@
 """The neural probabilistic language model: a word from the vectors of the few before it."""
 
-ENCODER = False
+ENCODER = True

@@ -28,12 +28,13 @@ from stemma.training.checkpoint import Checkpoints
 from stemma.training.figures import curve_csv, rounded
 from stemma.training.loop import Batch, Training, deterministic
 from stemma.training.pretraining import optimisation_of, take_steps
+from stemma.training.static_tasks import StaticTaskSettings, load_static_encoder, load_static_tuned, save_task_settings
 
 __all__ = ["FAMILY", "NnlmSettings", "batch_source", "objective", "pretrain"]
 
 
-class NnlmSettings(NetworkSettings):
-    """The shape of the network and the budget."""
+class NnlmSettings(NetworkSettings, StaticTaskSettings):
+    """The shape of the network, the budget, and what tasks put on its word vectors."""
 
     steps: PositiveInt
     batch_size: PositiveInt  # predictions
@@ -56,6 +57,7 @@ def pretrain(job: Pretraining[NnlmSettings]) -> dict[str, float]:
         metrics = _validate(network, TokenStore.open(job.tokens / "validation"), symbols, job.progress)
     save_network(network, settings, job.out)
     save_vectors(_word_vectors(network, job.tokenizer), job.out)
+    save_task_settings(settings, job.out)
     write_text(job.out / "curve.csv", curve_csv(training.curve))
     return {
         **metrics,
@@ -141,8 +143,8 @@ FAMILY: Final = Family(
     params=NnlmSettings,
     pretrain=pretrain,
     steps=_steps,
-    load_encoder=None,
-    load_tuned=None,
+    load_encoder=load_static_encoder,
+    load_tuned=load_static_tuned,
     load_scorer=load_scorer,
     load_vectors=load_model_vectors,
 )

@@ -1,3 +1,3 @@
 """word2vec: vectors of words that predict their neighbours (Mikolov et al. 2013)."""
 
-ENCODER = False
+ENCODER = True

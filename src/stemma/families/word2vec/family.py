@@ -30,6 +30,7 @@ from stemma.layers.word_prediction import (
 from stemma.text.vectors import Floats, WordVectors, load_model_vectors, save_vectors
 from stemma.training.checkpoint import Checkpoints
 from stemma.training.figures import curve_csv, rounded
+from stemma.training.static_tasks import load_static_encoder, load_static_tuned, save_task_settings
 from stemma.training.word_vectors import (
     VectorSettings,
     VectorTraining,
@@ -122,6 +123,7 @@ def _pretrain(job: Pretraining[Word2VecSettings]) -> dict[str, float]:
     training.advance(settings.epochs, make_loss(settings, model, store, word_of, job.seed))
     validation = make_loss(settings, model, TokenStore.open(job.tokens / "validation"), word_of, job.seed)
     _save(model, job.out)
+    save_task_settings(settings, job.out)
     write_text(job.out / "curve.csv", curve_csv(training.curve))
     return {
         "loss": training.curve[-1]["loss"],
@@ -178,8 +180,8 @@ FAMILY: Final = Family(
     params=Word2VecSettings,
     pretrain=_pretrain,
     steps=None,
-    load_encoder=None,
-    load_tuned=None,
+    load_encoder=load_static_encoder,
+    load_tuned=load_static_tuned,
     load_scorer=None,
     load_vectors=load_model_vectors,
 )

@@ -3,6 +3,9 @@
 Gates as in Gers et al. (2000), a projection of the output as in Sak et al. (2014), both as in `nn.LSTM`; the order of the gates
 is output, input, forget, new. What a step needs of its inputs is one product before the recurrence, gradients of weights are one
 product each behind it, and the slopes of all gates are worked out on whole arrays.
+
+Rows of unequal length: `Turn` gives a backward direction each row from its own end on, so that either direction reads padding
+last, and padding changes nothing.
 """
 
 import math
@@ -12,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-__all__ = ["Lstm", "State"]
+__all__ = ["Lstm", "State", "Turn", "read_both_ways"]
 
 State = tuple[Tensor, Tensor]  # the last output (directions, rows, size) and cell (directions, rows, cells)
 
@@ -41,6 +44,24 @@ class Lstm(nn.Module):
         weights = (self.from_input, self.from_output, self.bias, self.projection)
         outputs, cell = _Recurrence.apply(inputs, *state, *weights)  # type: ignore[no-untyped-call]
         return outputs, (outputs[:, -1].detach().clone(), cell)
+
+
+class Turn:
+    """Turns rows of unequal length round (length, rows, …): last tokens come first, padding stays behind; twice is not at all."""
+
+    def __init__(self, lengths: Tensor, width: int) -> None:
+        steps, rows = torch.arange(width)[:, None], torch.arange(len(lengths))
+        self._places = (torch.where(steps < lengths, lengths - 1 - steps, steps) * len(lengths) + rows).flatten()
+
+    def __call__(self, values: Tensor) -> Tensor:
+        """Rows of which the columns are in the order of the text, in that of reading backwards, and the other way round."""
+        return values.flatten(0, 1).index_select(0, self._places).view_as(values)
+
+
+def read_both_ways(lstm: Lstm, features: Tensor, turn: Turn) -> Tensor:
+    """What LSTMs of two directions make of rows (length, rows, size), side by side: (rows, length, 2 × size)."""
+    hidden, _ = lstm(torch.stack([features, turn(features)]), None)
+    return torch.cat([hidden[0], turn(hidden[1])], dim=2).transpose(0, 1)
 
 
 class _Recurrence(torch.autograd.Function):
