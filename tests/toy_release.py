@@ -33,6 +33,7 @@ def make_project(folder: Path, tasks: tuple[str, ...] = ("first",)) -> Params:
     """Settings, rows and a pretrained toy BERT; nothing fine-tuned yet."""
     values = toy_tasks.params(FINETUNING).model_dump()
     values["variants"] = {"bert": values["variants"]["bert"]}
+    values["probes"] = {}
     values["tasks"] = {task: values["tasks"][task] for task in tasks}
     values["pairs"] = {f"bert-{task}": values["pairs"][f"bert-{task}"] for task in tasks}
     values["evaluation"] |= {"bootstrap_draws": 400, "pseudo_perplexity_sentences": 4}

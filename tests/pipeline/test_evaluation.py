@@ -25,6 +25,7 @@ NUM_TEST = 50
 def settings() -> Params:
     values = toy_tasks.params().model_dump()
     values["variants"] = {name: values["variants"][name] for name in ("ngram", "bert")}
+    values["probes"] = {}
     values["evaluation"] |= {"bootstrap_draws": 300, "pseudo_perplexity_sentences": 10}
     return Params(**values)
 

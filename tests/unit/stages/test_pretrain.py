@@ -40,7 +40,7 @@ def test_a_model_folder_is_complete(tmp_path: Path, scratch: Path, params: Param
     files = {path.name for path in out.iterdir()}
     assert files == {
         *("model.safetensors", "ngram.json", "tokenizer.json", "tokenizer_config.json"),
-        *("metrics.json", "family.json", "manifest.json"),
+        *("metrics.json", "family.json", "manifest.json", "tasks.json"),
     }
     assert set(verify_manifest(out)["files"]) == files - {"manifest.json"}
     assert read_json(out / "family.json") == {"family": "ngram", "variant": "ngram"}
