@@ -1,15 +1,12 @@
 """Settings and a corpus so small that GPT trains on them in a moment."""
 
-import shutil
 from pathlib import Path
 from typing import Any, Final
 
 from stemma.families.base import Pretraining
 from stemma.families.gpt.family import FAMILY, GptSettings
-from stemma.files import write_json, write_manifest
-from stemma.progress import NullProgress
-from stemma.training.tracker import NullTracker
 from tests import toy_bert
+from tests.toy_jobs import make_job, run_job
 from tests.toy_ngrams import save_corpus
 from tests.toy_nnlm import LETTERS, sentences
 
@@ -45,29 +42,12 @@ def pretraining(
 ) -> Pretraining[GptSettings]:
     """A toy corpus of words in `folder`, unless another is given, and everything else that `pretrain` takes."""
     tokens, tokenizer = corpus or save_corpus(folder, LETTERS, sentences(1, 60), sentences(2, 20))
-    out = folder / "out"
-    out.mkdir(parents=True, exist_ok=True)
-    return Pretraining(
-        tokens=tokens,
-        tokenizer=tokenizer,
-        settings=settings(**changes),
-        seed=seed,
-        scratch=folder / "scratch",
-        out=out,
-        tracker=NullTracker(),
-        progress=NullProgress(),
-    )
+    return make_job(folder, tokens, tokenizer, settings(**changes), seed=seed)
 
 
 def pretrain(folder: Path, **changes: Any) -> tuple[Path, dict[str, float]]:
     """A model folder as the stage leaves it, and the metrics."""
-    job = pretraining(folder, **changes)
-    metrics = FAMILY.pretrain(job)
-    for file in job.tokenizer.iterdir():
-        shutil.copy(file, job.out)
-    write_json(job.out / "family.json", {"family": "gpt", "variant": "gpt"})
-    write_manifest(job.out)
-    return job.out, metrics
+    return run_job(FAMILY, pretraining(folder, **changes))
 
 
 def pretrain_on_pieces(folder: Path, **changes: Any) -> Path:

@@ -1,6 +1,5 @@
 """Settings and a corpus so small that a neural language model trains on them in a moment."""
 
-import shutil
 from pathlib import Path
 from typing import Any, Final
 
@@ -8,9 +7,8 @@ import numpy as np
 
 from stemma.families.base import Pretraining
 from stemma.families.nnlm.family import FAMILY, NnlmSettings
-from stemma.files import write_json, write_manifest
-from stemma.progress import NullProgress, Progress
-from stemma.training.tracker import NullTracker
+from stemma.progress import Progress
+from tests.toy_jobs import make_job, run_job
 from tests.toy_ngrams import save_corpus
 
 LETTERS: Final = "abcdefghij"
@@ -58,26 +56,9 @@ def pretraining(
 ) -> Pretraining[NnlmSettings]:
     """A toy corpus in `folder` and everything else that `pretrain` takes."""
     tokens, tokenizer = save_corpus(folder, LETTERS, sentences(1, 60), sentences(2, 20))
-    out = folder / "out"
-    out.mkdir(exist_ok=True)
-    return Pretraining(
-        tokens=tokens,
-        tokenizer=tokenizer,
-        settings=settings(**changes),
-        seed=1,
-        scratch=scratch or folder / "scratch",
-        out=out,
-        tracker=NullTracker(),
-        progress=progress or NullProgress(),
-    )
+    return make_job(folder, tokens, tokenizer, settings(**changes), scratch=scratch, progress=progress)
 
 
 def pretrain(folder: Path, **changes: Any) -> tuple[Path, dict[str, float]]:
     """A model folder as the stage leaves it, and the metrics."""
-    job = pretraining(folder, **changes)
-    metrics = FAMILY.pretrain(job)
-    for file in job.tokenizer.iterdir():
-        shutil.copy(file, job.out)
-    write_json(job.out / "family.json", {"family": "nnlm", "variant": "nnlm"})
-    write_manifest(job.out)
-    return job.out, metrics
+    return run_job(FAMILY, pretraining(folder, **changes))

@@ -1,6 +1,5 @@
 """Settings and a parallel corpus so small that a Transformer trains on them in a moment."""
 
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -10,9 +9,8 @@ import numpy as np
 from stemma.data.token_store import TokenStoreWriter, id_dtype
 from stemma.families.base import Pretraining
 from stemma.families.transformer.family import FAMILY, TransformerSettings
-from stemma.files import write_json, write_manifest
-from stemma.progress import NullProgress, Progress
-from stemma.training.tracker import NullTracker
+from stemma.progress import Progress
+from tests.toy_jobs import make_job, run_job
 from tests.toy_ngrams import save_tokenizer
 
 LETTERS: Final = "abcdef"
@@ -76,27 +74,9 @@ def pretraining(
 ) -> Pretraining[TransformerSettings]:
     """A toy corpus in `folder` and everything else that `pretrain` takes."""
     tokens, tokenizer = save_corpus(folder, train=train)
-    out = folder / "out"
-    out.mkdir(exist_ok=True)
-    return Pretraining(
-        tokens=tokens,
-        tokenizer=tokenizer,
-        settings=settings(**changes),
-        seed=1,
-        scratch=scratch or folder / "scratch",
-        out=out,
-        tracker=NullTracker(),
-        progress=progress or NullProgress(),
-    )
+    return make_job(folder, tokens, tokenizer, settings(**changes), scratch=scratch, progress=progress)
 
 
 def pretrain(folder: Path, **changes: Any) -> tuple[Path, dict[str, float]]:
     """A model folder as the stage leaves it, and the metrics."""
-    job = pretraining(folder, **changes)
-    metrics = FAMILY.pretrain(job)
-    for file in job.tokenizer.iterdir():
-        shutil.copy(file, job.out)
-    write_json(job.out / "metrics.json", metrics)
-    write_json(job.out / "family.json", {"family": "transformer", "variant": "transformer"})
-    write_manifest(job.out)
-    return job.out, metrics
+    return run_job(FAMILY, pretraining(folder, **changes))
