@@ -10,7 +10,6 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +19,7 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from benchmarks.harness import Comparison, apart, compare, write_result
+from benchmarks.trainers import cycle_of, our_loop, our_training
 from stemma.data.token_store import TokenStore, TokenStoreWriter, id_dtype
 from stemma.families.elmo.characters import NUM_CHARACTERS, PADDING, Characters
 from stemma.families.elmo.family import CarriedState, ElmoSettings, windows_of
@@ -27,12 +27,8 @@ from stemma.families.elmo.network import Elmo
 from stemma.families.elmo.streams import Streams
 from stemma.families.elmo.tokens import Highway
 from stemma.layers.lstm import Lstm
-from stemma.progress import NullProgress
 from stemma.text.symbols import Symbols
 from stemma.text.vocabulary import WORD_SPECIAL_TOKENS
-from stemma.training.checkpoint import Checkpoints
-from stemma.training.loop import Optimisation, Training, deterministic
-from stemma.training.tracker import NullTracker
 
 STEPS = 5
 NUM_TOKENS = 400_000
@@ -144,25 +140,9 @@ def build(asked: ElmoSettings, symbols: Symbols, tokens: list[str]) -> Elmo:
 def our_side(store: TokenStore, symbols: Symbols, tokens: list[str], asked: ElmoSettings) -> Callable[[], float]:
     """Our loop, going on for some steps a call."""
     streams = Streams(store, symbols, rows=asked.batch_size, length=asked.length, seed=1)
-    optimisation = Optimisation(
-        **{name: getattr(asked, name) for name in ("steps", "learning_rate", "weight_decay", "warmup_share")},
-        max_gradient_norm=asked.max_gradient_norm,
-        seed=1,
-        record_every=100,
-        checkpoint_every=asked.checkpoint_every,
-    )
-    scratch = Checkpoints(Path(tempfile.mkdtemp()))
-    network = build(asked, symbols, tokens)
-    training = Training(network, optimisation, scratch, tracker=NullTracker(), progress=NullProgress())
-    batch_at, objective = windows_of(streams), CarriedState(training, asked.fresh_share)
-
-    def run() -> float:
-        with deterministic(asked.threads):
-            before, begun = training.num_tokens, time.perf_counter()
-            training.advance(training.step + STEPS, batch_at, objective)
-            return (training.num_tokens - before) / (time.perf_counter() - begun)
-
-    return run
+    training = our_training(build(asked, symbols, tokens), asked)
+    objective = CarriedState(training, asked.fresh_share)
+    return our_loop(training, asked.threads, windows_of(streams), objective, steps=STEPS)
 
 
 def their_side(folder: Path, num_words: int, asked: ElmoSettings) -> Callable[[], float]:
@@ -197,12 +177,6 @@ def text_windows(store: TokenStore, symbols: Symbols, asked: ElmoSettings) -> Te
     whole = [one.at(step) for step in range(one.steps_per_epoch - 1)]
     rows = [np.append(window.inputs[0, :, 0], window.targets[0, -1, 0]) for window in whole]
     return torch.from_numpy(np.stack(rows))
-
-
-def cycle_of(loader: Any) -> Iterator[Any]:
-    """Its batches epoch after epoch, shuffled anew."""
-    for epoch in cycle([loader]):
-        yield from epoch
 
 
 def check(store: TokenStore, symbols: Symbols, tokens: list[str], asked: ElmoSettings) -> None:

@@ -15,7 +15,7 @@ import torch
 
 from benchmarks.corpora import tokenized_sample
 from benchmarks.harness import Comparison, apart, compare, write_result
-from benchmarks.trainers import our_loop, their_trainer
+from benchmarks.trainers import our_loop, our_training, their_trainer
 from stemma.data.token_store import TokenStore
 from stemma.families.gpt.family import GptExamples, GptSettings
 from stemma.families.gpt.network import build_network, text_loss
@@ -62,7 +62,7 @@ def bench(folder: Path, vocabulary_size: int) -> Comparison:
 def our_side(project: Path, settings: GptSettings) -> Callable[[], float]:
     """Our loop, going on for some steps a call."""
     examples, network = _examples(project, settings), _network(project, settings)
-    return our_loop(network, settings, examples.batch_at, text_loss)
+    return our_loop(our_training(network, settings), settings.threads, examples.batch_at, text_loss)
 
 
 def their_side(project: Path, settings: GptSettings) -> Callable[[], float]:

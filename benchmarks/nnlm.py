@@ -9,7 +9,6 @@ theirs has its batches ready-made, and ours an adaptive softmax: another model, 
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -19,16 +18,14 @@ from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
 from benchmarks.harness import Comparison, apart, compare, write_result
+from benchmarks.trainers import cycle_of, our_loop, our_training
 from stemma.data.token_store import TokenStore, TokenStoreWriter, id_dtype
 from stemma.families.nnlm.family import NnlmSettings, objective
 from stemma.families.nnlm.network import NeuralModel, build_network
 from stemma.families.nnlm.output import Full
 from stemma.families.nnlm.windows import Predictions, read_windows
-from stemma.progress import NullProgress
 from stemma.text.symbols import Symbols
-from stemma.training.checkpoint import Checkpoints
-from stemma.training.loop import Batch, Optimisation, Training, deterministic
-from stemma.training.tracker import NullTracker
+from stemma.training.loop import Batch
 
 STEPS = 15
 NUM_TOKENS = 400_000
@@ -101,27 +98,13 @@ def our_side(store: TokenStore, symbols: Symbols, asked: NnlmSettings) -> Callab
     """Our loop, going on for some steps a call."""
     predictions = Predictions(store, symbols, context=asked.context, batch_size=asked.batch_size, seed=1)
     network = build_network(asked, symbols, seed=1)
-    optimisation = Optimisation(
-        **{name: getattr(asked, name) for name in ("steps", "learning_rate", "weight_decay", "warmup_share")},
-        max_gradient_norm=asked.max_gradient_norm,
-        seed=1,
-        record_every=100,
-        checkpoint_every=asked.checkpoint_every,
-    )
-    scratch = Checkpoints(Path(tempfile.mkdtemp()))
-    training = Training(network, optimisation, scratch, tracker=NullTracker(), progress=NullProgress())
+    training = our_training(network, asked)
 
     def batch_at(step: int) -> Batch:
         name, windows = predictions.at(step)
         return Batch(name=name, passes=[{"windows": torch.from_numpy(windows)}], num_tokens=len(windows))
 
-    def run() -> float:
-        with deterministic(asked.threads):
-            before, begun = training.num_tokens, time.perf_counter()
-            training.advance(training.step + STEPS, batch_at, objective)
-            return (training.num_tokens - before) / (time.perf_counter() - begun)
-
-    return run
+    return our_loop(training, asked.threads, batch_at, objective, steps=STEPS)
 
 
 def their_side(tokens: Path, symbols: Symbols, asked: NnlmSettings, ready: bool) -> Callable[[], float]:
@@ -149,12 +132,6 @@ def their_side(tokens: Path, symbols: Symbols, asked: NnlmSettings, ready: bool)
         return count / (time.perf_counter() - begun)
 
     return run
-
-
-def cycle_of(loader: Any) -> Iterator[Any]:
-    """Its batches epoch after epoch, shuffled anew."""
-    for epoch in cycle([loader]):
-        yield from epoch
 
 
 def check(store: TokenStore, symbols: Symbols, asked: NnlmSettings) -> None:

@@ -17,7 +17,7 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from benchmarks.corpora import fast_tokenizer, tokenized_sample
 from benchmarks.harness import ROUNDS, Comparison, apart, compare, timed, write_result
-from benchmarks.trainers import STEPS, our_loop, their_trainer
+from benchmarks.trainers import STEPS, our_loop, our_training, their_trainer
 from stemma.data.token_store import TokenStore
 from stemma.families.bert.family import BertExamples, BertSettings
 from stemma.families.bert.network import build_network, pretraining_loss, read_tokenizer
@@ -89,7 +89,7 @@ def our_side(project: Path, settings: BertSettings) -> Callable[[], float]:
     tokenizer = read_tokenizer(project / "tokenizer")
     examples = BertExamples(TokenStore.open(project / "tokens/train"), tokenizer, settings, seed=1)
     network = build_network(settings, tokenizer, seed=1)
-    return our_loop(network, settings, examples.batch_at, pretraining_loss)
+    return our_loop(our_training(network, settings), settings.threads, examples.batch_at, pretraining_loss)
 
 
 def their_side(project: Path, settings: BertSettings) -> Callable[[], float]:

@@ -2,7 +2,8 @@
 
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from itertools import cycle
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -16,7 +17,7 @@ from stemma.training.loop import Batch, Objective, Training, deterministic
 from stemma.training.pretraining import StepSettings, optimisation_of
 from stemma.training.tracker import NullTracker
 
-__all__ = ["STEPS", "BenchSettings", "our_loop", "their_trainer"]
+__all__ = ["STEPS", "BenchSettings", "cycle_of", "our_loop", "our_training", "their_trainer"]
 
 STEPS = 8
 
@@ -33,17 +34,21 @@ class BenchSettings(StepSettings, Protocol):
         """Of one process."""
 
 
-def our_loop(
-    network: nn.Module, settings: BenchSettings, batch_at: Callable[[int], Batch], objective: Objective
-) -> Callable[[], float]:
-    """Our loop; each call gives its tokens per second."""
+def our_training(network: nn.Module, settings: BenchSettings) -> Training:
+    """Our training of a network, which leaves nothing behind."""
     scratch, optimisation = Checkpoints(Path(tempfile.mkdtemp())), optimisation_of(settings, seed=1)
-    training = Training(network, optimisation, scratch, tracker=NullTracker(), progress=NullProgress())
+    return Training(network, optimisation, scratch, tracker=NullTracker(), progress=NullProgress())
+
+
+def our_loop(
+    training: Training, threads: int, batch_at: Callable[[int], Batch], objective: Objective, *, steps: int = STEPS
+) -> Callable[[], float]:
+    """Our loop; each call goes on for some steps and gives their tokens per second."""
 
     def run() -> float:
-        with deterministic(settings.threads):
+        with deterministic(threads):
             before, begun = training.num_tokens, time.perf_counter()
-            training.advance(training.step + STEPS, batch_at, objective)
+            training.advance(training.step + steps, batch_at, objective)
             return (training.num_tokens - before) / (time.perf_counter() - begun)
 
     return run
@@ -83,3 +88,9 @@ def their_trainer(network: nn.Module, settings: BenchSettings, data: Any, collat
         return sum(seen[: STEPS + 1]) / clock.seconds
 
     return run
+
+
+def cycle_of(loader: Any) -> Iterator[Any]:
+    """A loader's batches epoch after epoch, shuffled anew."""
+    for epoch in cycle([loader]):
+        yield from epoch
