@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["deployments", "main"]
 
+NAME = "scheduled"
 ZOMBIES = "Mark flow runs whose heartbeat has stopped"
 
 
@@ -69,8 +70,8 @@ def deployments(options: argparse.Namespace) -> "list[RunnerDeployment]":
     }
     schedule: dict[str, Any] = {"interval": options.interval} if options.interval else {"cron": options.cron}
     both = [
-        pipeline.to_deployment("scheduled", **schedule, **common),
-        release.to_deployment("scheduled", cron=options.release_cron, **common),
+        pipeline.to_deployment(NAME, **schedule, **common),
+        release.to_deployment(NAME, cron=options.release_cron, **common),
     ]
     return cast("list[RunnerDeployment]", both)  # the other half of their type is for asynchronous callers
 
@@ -78,7 +79,22 @@ def deployments(options: argparse.Namespace) -> "list[RunnerDeployment]":
 def _serve(root: Path, options: argparse.Namespace) -> None:
     from prefect.runner import Runner
 
-    from flows.schedule import mark_killed_runs
+    _settle(root)
+    _watch_for_zombies()
+    runner = Runner(name="stemma", pause_on_shutdown=False, limit=2)
+    for deployment in deployments(options):
+        runner.add_deployment(deployment)
+    runner.handle_sigterm = _interrupt  # type: ignore[method-assign] # its own leaves a coroutine behind
+    print(f"Serving pipeline/{NAME} and release/{NAME}; stop with Ctrl-C.", flush=True)
+    try:
+        asyncio.run(runner.start())
+    finally:
+        _settle(root)
+
+
+def _settle(root: Path) -> None:
+    """Leave no run of this project that the server believes to be under way and whose process is gone."""
+    from flows.schedule import mark_killed_runs, put_back_pending_runs
 
     try:
         with hold("pipeline", folder=root / LOCKS, wait=0):
@@ -86,13 +102,7 @@ def _serve(root: Path, options: argparse.Namespace) -> None:
                 print(f"Marked as crashed, because its process was killed: flow run {run}", flush=True)
     except BusyError:
         pass  # a run is under way; it has looked by itself
-    _watch_for_zombies()
-    runner = Runner(name="stemma", pause_on_shutdown=False, limit=2)
-    for deployment in deployments(options):
-        runner.add_deployment(deployment)
-    runner.handle_sigterm = _interrupt  # type: ignore[method-assign] # its own leaves a coroutine behind
-    print("Serving pipeline/scheduled and release/scheduled; stop with Ctrl-C.", flush=True)
-    asyncio.run(runner.start())
+    put_back_pending_runs(NAME)
 
 
 def _watch_for_zombies() -> None:

@@ -7,6 +7,8 @@ from uuid import UUID
 import httpx
 from prefect import get_client, get_run_logger
 from prefect.client.schemas.filters import (
+    DeploymentFilter,
+    DeploymentFilterName,
     FlowRunFilter,
     FlowRunFilterDeploymentId,
     FlowRunFilterExpectedStartTime,
@@ -16,11 +18,11 @@ from prefect.client.schemas.filters import (
 from prefect.client.schemas.objects import StateType
 from prefect.exceptions import ObjectNotFound
 from prefect.runtime import deployment, flow_run
-from prefect.states import Cancelled, Crashed
+from prefect.states import Cancelled, Crashed, Scheduled
 
 from flows.record import read_records
 
-__all__ = ["collapse_late_runs", "mark_killed_runs"]
+__all__ = ["collapse_late_runs", "mark_killed_runs", "put_back_pending_runs"]
 
 _UNFINISHED = (StateType.RUNNING, StateType.PENDING, StateType.CANCELLING)
 
@@ -62,3 +64,18 @@ def mark_killed_runs(root: Path) -> list[str]:
             record.finished = True
             record.save()
     return [record.flow_run_id for record in killed]
+
+
+def put_back_pending_runs(name: str) -> None:
+    """Schedule anew the runs of deployments of a name that were taken up and not begun, whose server has stopped.
+
+    Such a run would keep its deployment's only place for minutes, and the runs after it would be cancelled for it.
+    """
+    pending = FlowRunFilter(state=FlowRunFilterState(type=FlowRunFilterStateType(any_=[StateType.PENDING])))
+    served = DeploymentFilter(name=DeploymentFilterName(any_=[name]))
+    with get_client(sync_client=True) as client:
+        try:
+            for run in client.read_flow_runs(flow_run_filter=pending, deployment_filter=served):
+                client.set_flow_run_state(run.id, Scheduled(message="Taken up and not begun; put back"), force=True)
+        except httpx.HTTPError:
+            return  # a server that has stopped too

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from matplotlib import font_manager
+from matplotlib import font_manager, get_data_path
 from sklearn.decomposition import PCA
 
 from stemma.errors import InputError
@@ -48,8 +48,8 @@ def test_an_svg_keeps_words_as_text_whatever_they_hold(tmp_path: Path) -> None:
 def test_a_png_without_a_font_is_drawn_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(font_manager.fontManager, "ttflist", [])
-    monkeypatch.setattr(word_plot, "findfont", lambda _: font_manager.findfont("DejaVu Sans"))
+    own = [entry for entry in font_manager.fontManager.ttflist if Path(entry.fname).is_relative_to(get_data_path())]
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", own)
     with caplog.at_level(logging.WARNING):
         plot_words(VECTORS, ["北京", "paris", "france"], tmp_path / "words.png")
     assert "words.png: no installed font has 京北: boxes stand for them" in caplog.text
