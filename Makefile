@@ -41,6 +41,11 @@ test: install ## run the tests
 bench: install $(BENCH_INSTALLED) ## compare with what a user would pick instead, on an idle machine: BENCH="pretraining …"
 	@python -m benchmarks $(BENCH)
 
+.PHONY: reference
+reference: install $(BENCH_INSTALLED) ## fine-tune real pretrained weights with our code and with a Trainer: DATA=folder of data sets, OUT=results
+	@$(VENV)/bin/python -m pip install $(PIP_FLAGS) --no-deps -r benchmarks/reference.lock
+	@python -m benchmarks.reference $(or $(OUT),.stemma/reference) --data $(DATA)
+
 .PHONY: check
 check: install ## lint, types, layers
 	@ruff check .
