@@ -351,10 +351,15 @@ class ProbeBundled(Settings):
 
 
 class ProbeFiles(Settings):
-    """Original files of questions. One outside `data/external` needs its sha256, or a change of it would go unseen."""
+    """Original files of questions: files, folders and patterns.
+
+    One outside `data/external` needs its sha256, or a change of it would go unseen; a folder or pattern one over its files.
+    """
 
     kind: Literal["files"]
     paths: list[str] = Field(min_length=1)
+    exclude: list[str] = []  # patterns of names of files that lie in a folder and are no questions
+    max_pairs: PositiveInt | None = None  # minimal pairs: of each paradigm, those with the lowest hashes
     sha256: dict[str, Sha256] = {}
 
 
@@ -363,6 +368,12 @@ class Probe(Settings):
 
     kind: Literal["similarity", "analogy", "minimal-pairs"]
     source: Annotated[OfflineProbe | ProbeBundled | ProbeFiles, Field(discriminator="kind")]
+
+    @model_validator(mode="after")
+    def _only_pairs_have_paradigms(self) -> "Probe":
+        if isinstance(self.source, ProbeFiles) and self.source.max_pairs and self.kind != "minimal-pairs":
+            raise ValueError(f"source.max_pairs: a {self.kind} probe has no pairs of sentences")
+        return self
 
 
 class Pair(Settings):

@@ -1,11 +1,13 @@
-"""The files of a source: paths, folders and patterns of `params.yaml` as checked files, in one order on every machine."""
+"""The files of a source or probe: paths, folders and patterns of `params.yaml` as checked files, in one order everywhere."""
 
 import hashlib
 import re
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from stemma.config import FilesSource, ParallelFiles, resolve_path
+from stemma.config import FilesSource, ParallelFiles, ProbeFiles, resolve_path
 from stemma.data.input_files import InputFile, find_inputs
 from stemma.data.splits import Split
 from stemma.errors import InputError, SettingsError
@@ -16,15 +18,16 @@ __all__ = ["PairedFiles", "describe_file", "find_paired_files", "find_source_fil
 _PATTERN: Final = re.compile(r"[*?\[]")
 
 
-def find_source_files(source: FilesSource, external: Path) -> list[InputFile]:
-    """Every file of a source, checked; a folder means all files below it, and `*`, `?`, `**` are patterns.
+def find_source_files(source: FilesSource | ProbeFiles, external: Path) -> list[InputFile]:
+    """Every file of a source or probe, checked; a folder means all files below it, and `*`, `?`, `**` are patterns.
 
     A folder or pattern outside `external` needs one sha256, over the names and contents of its files.
     """
     files: list[InputFile] = []
+    exclude = source.exclude if isinstance(source, ProbeFiles) else []
     for entry in source.paths:
         if _PATTERN.search(entry) or resolve_path(entry).is_dir():
-            files += _find_many(entry, source, external)
+            files += _find_many(entry, source.sha256.get(entry), external, exclude)
         else:
             (file,) = find_inputs([entry], source.sha256, external)
             files.append(InputFile(file.path, _portable(entry)))
@@ -58,17 +61,17 @@ def describe_file(file: InputFile) -> dict[str, object]:
     return {"name": file.name, "sha256": digest_file(file.path), "bytes": file.path.stat().st_size}
 
 
-def _find_many(entry: str, source: FilesSource, external: Path) -> list[InputFile]:
+def _find_many(entry: str, expected: str | None, external: Path, exclude: Sequence[str]) -> list[InputFile]:
     base, pattern = _split(entry)
     root = resolve_path(base)
-    paths = sorted(path for path in root.glob(pattern) if path.is_file()) if root.is_dir() else []
+    found = sorted(path for path in root.glob(pattern) if path.is_file()) if root.is_dir() else []
+    paths = [path for path in found if not any(fnmatchcase(path.name, name) for name in exclude)]
     if not paths:
         raise InputError(f"{entry}: no files there")
     names = {path: path.relative_to(root).as_posix() for path in paths}
     for path, name in names.items():
         if path.stat().st_size == 0:
             raise InputError(f"{base}/{name}: the file is empty")
-    expected = source.sha256.get(entry)
     inside = external.resolve() in (root.resolve(), *root.resolve().parents)
     if expected is not None or not inside:
         _check_digest(entry, _digest(names), expected, external)

@@ -10,6 +10,7 @@ from stemma.adapters.hub import read_records
 from stemma.config import OfflineProbe, OfflineTask, Params, Probe, ProbeBundled, ProbeFiles, Task, TaskFiles, TaskHub
 from stemma.data.bundled import bundled_path
 from stemma.data.input_files import InputFile, find_inputs
+from stemma.data.source_files import find_source_files
 from stemma.data.splits import SPLITS, Split
 from stemma.errors import SettingsError
 from stemma.files import atomic_dir, write_json
@@ -82,7 +83,7 @@ def _questions(probe: Probe, params: Params, external: Path) -> Iterable[Row]:
         case ProbeBundled() as source:
             return read_questions([InputFile(bundled_path(source.name), source.name)], probe.kind)
         case ProbeFiles() as source:
-            return read_questions(find_inputs(source.paths, source.sha256, external), probe.kind)
+            return read_questions(find_source_files(source, external), probe.kind, source.max_pairs)
 
 
 def _split_names(task: Task) -> Iterable[str]:

@@ -5,8 +5,6 @@ without a validation split can give one. `max_examples` takes the rows with the 
 number keeps the rows of a smaller one.
 """
 
-import hashlib
-import heapq
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -23,6 +21,7 @@ from stemma.tasks.known import KNOWN, layout_of, official_rows
 from stemma.tasks.layout import Layout, LeaveOut
 from stemma.tasks.mrpc_ids import divide, is_list_of_ids, read_ids
 from stemma.tasks.records import convert_record, read_jsonl, read_parquet
+from stemma.tasks.sampling import lowest_hashes
 from stemma.tasks.squad import move_answers, read_squad
 from stemma.tasks.trees import read_trees
 
@@ -113,7 +112,7 @@ def read_split(
     found = counts if counts is not None else []
     rows = complete_rows(_rows_of_split(task, source, split, files, source.shares or splits, found), split)
     most = source.max_examples.get(split)
-    return rows if most is None else iter(_lowest_hashes(rows, most))
+    return rows if most is None else iter(lowest_hashes(rows, most, lambda row: row["id"]))
 
 
 def complete_rows(rows: Iterable[Row | None], split: str) -> Iterator[Row]:
@@ -197,18 +196,3 @@ def _read(file: InputFile, layout: Layout, kind: HeadKind, leave_out: LeaveOut) 
             return read_trees(file.path, file.name, layout)
     records = (read_jsonl if layout.format == "jsonl" else read_parquet)(file.path, file.name)
     return (convert_record(record, where, kind, layout) for where, record in records)
-
-
-def _lowest_hashes(rows: Iterable[Row], most: int) -> list[Row]:
-    heap: list[tuple[int, int, Row]] = []  # the largest hash on top; positions differ, so rows are never compared
-    for position, row in enumerate(rows):
-        entry = (-_hash(row["id"]), -position, row)
-        if len(heap) < most:
-            heapq.heappush(heap, entry)
-        else:
-            heapq.heappushpop(heap, entry)
-    return [row for _, _, row in sorted(heap, key=lambda entry: -entry[1])]
-
-
-def _hash(key: str) -> int:
-    return int.from_bytes(hashlib.blake2b(key.encode(), digest_size=8, person=b"stemma example").digest(), "big")

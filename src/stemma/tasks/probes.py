@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 from stemma.data.input_files import InputFile
 from stemma.data.lines import read_lines
 from stemma.errors import InputError
-from stemma.tasks.blimp import read_blimp
+from stemma.tasks.blimp import MinimalPair, read_blimp
+from stemma.tasks.sampling import lowest_hashes
 
 __all__ = ["PROBE_SCHEMAS", "ProbeKind", "Row", "probe_path", "read_probe", "read_questions", "write_probe"]
 
@@ -35,8 +36,11 @@ PROBE_SCHEMAS: Final[dict[ProbeKind, pa.Schema]] = {
 _SCORE_COLUMNS: Final = ("simlex999", "human (mean)", "score")  # where the sets that name their columns have it
 
 
-def read_questions(files: Iterable[InputFile], kind: ProbeKind) -> Iterator[Row]:
-    """The questions of original files, in their order."""
+def read_questions(files: Iterable[InputFile], kind: ProbeKind, max_pairs: int | None = None) -> Iterator[Row]:
+    """The questions of original files, in their order; of minimal pairs so many of each paradigm at most."""
+    if kind == "minimal-pairs":
+        yield from _read_pairs(files, max_pairs)
+        return
     read = _READERS[kind]
     for file in files:
         rows = 0
@@ -94,9 +98,18 @@ def _read_analogies(file: InputFile) -> Iterator[Row]:
         yield dict(zip(PROBE_SCHEMAS["analogy"].names, (section, *fields), strict=True))
 
 
-def _read_pairs(file: InputFile) -> Iterator[Row]:
-    for pair in read_blimp([file]):
+def _read_pairs(files: Iterable[InputFile], most: int | None) -> Iterator[Row]:
+    pairs = read_blimp(files)
+    for pair in pairs if most is None else _some_of_each_paradigm(pairs, most):
         yield {"paradigm": pair.paradigm, "phenomenon": pair.phenomenon, "good": pair.good, "bad": pair.bad}
+
+
+def _some_of_each_paradigm(pairs: Iterable[MinimalPair], most: int) -> Iterator[MinimalPair]:
+    paradigms: dict[str, list[MinimalPair]] = {}
+    for pair in pairs:
+        paradigms.setdefault(pair.paradigm, []).append(pair)
+    for of_one in paradigms.values():
+        yield from lowest_hashes(of_one, most, lambda pair: pair.id)
 
 
 def _fields(file: InputFile) -> Iterator[tuple[str, Sequence[str]]]:
@@ -118,4 +131,4 @@ def _number(text: str, where: str) -> float:
     return value
 
 
-_READERS: Final = {"similarity": _read_similarity, "analogy": _read_analogies, "minimal-pairs": _read_pairs}
+_READERS: Final = {"similarity": _read_similarity, "analogy": _read_analogies}

@@ -1,6 +1,8 @@
 """Stage `prepare`: tasks from files and from a local copy of the Hub's layout, and what it refuses."""
 
+import gzip
 import hashlib
+import json
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -269,3 +271,69 @@ def test_a_probe_that_can_not_be_is_named_with_its_key(probe: dict[str, Any], me
 def test_a_bundled_set_of_another_kind_is_refused_at_its_first_line() -> None:
     with pytest.raises(InputError, match=r"wordsim353:3: expected four words, found 3"):
         run_probes(toy=bundled("analogy", "wordsim353"))
+
+
+def write_pairs(folder: Path, paradigm: str, number: int) -> None:
+    lines = (
+        {
+            "UID": paradigm,
+            "linguistics_term": "toys",
+            "pairID": str(n),
+            "sentence_good": f"Good {n}",
+            "sentence_bad": "Bad",
+        }
+        for n in range(number)
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (folder / f"{paradigm}.jsonl.gz").write_bytes(gzip.compress(text.encode(), mtime=0))
+
+
+def pairs_of(folder: Path, **settings: Any) -> list[tuple[str, str]]:
+    source = {"kind": "files", "paths": [str(folder)], "exclude": ["*summary*"], **settings}
+    out = run_probes(toy={"kind": "minimal-pairs", "source": source})
+    table = pq.read_table(out / "toy.parquet")
+    return list(zip(table["paradigm"].to_pylist(), table["good"].to_pylist(), strict=True))
+
+
+def test_a_folder_of_paradigms_is_a_probe_without_the_summary_beside_them() -> None:
+    folder = Path("data/external/blimp")
+    write_pairs(folder, "walks", 3)
+    write_pairs(folder, "runs", 2)
+    (folder / "published_summary.jsonl").write_text('{"UID": "walks", "gpt2": 0.9}\n')
+    assert pairs_of(folder) == [
+        ("runs", "Good 0"),
+        ("runs", "Good 1"),
+        ("walks", "Good 0"),
+        ("walks", "Good 1"),
+        ("walks", "Good 2"),
+    ]
+    with pytest.raises(InputError, match=r"blimp/published_summary\.jsonl:1: no 'sentence_good'"):
+        pairs_of(folder, exclude=[])
+
+
+def test_a_folder_elsewhere_needs_one_sha256_over_the_files_that_are_read() -> None:
+    folder = Path("elsewhere")
+    write_pairs(folder, "walks", 1)
+    digest = digest_tree([folder])
+    (folder / "summary").write_text("of another kind")
+    with pytest.raises(InputError, match=rf"elsewhere: lies outside data/external; state its sha256 \({digest}\)"):
+        pairs_of(folder)
+    assert pairs_of(folder, sha256={"elsewhere": digest}) == [("walks", "Good 0")]
+
+
+def test_of_each_paradigm_the_pairs_with_the_lowest_hashes_are_taken() -> None:
+    folder = Path("data/external/blimp")
+    write_pairs(folder, "walks", 40)
+    write_pairs(folder, "runs", 5)
+    few, more = pairs_of(folder, max_pairs=7), pairs_of(folder, max_pairs=20)
+    assert [paradigm for paradigm, _ in few] == ["runs"] * 5 + ["walks"] * 7
+    assert set(few) < set(more)
+    assert len(more) == 25
+    assert few[5:] != [("walks", f"Good {n}") for n in range(7)]  # by hash, not the first
+
+
+def test_only_minimal_pairs_have_a_number_of_pairs() -> None:
+    source = {"kind": "files", "paths": ["x"], "max_pairs": 3}
+    with pytest.raises(SettingsError, match=r"probes\.toy: source\.max_pairs: a similarity probe has no pairs"):
+        run_probes(toy={"kind": "similarity", "source": source})
