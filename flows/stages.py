@@ -75,6 +75,11 @@ class StageProcesses:
             raise StageFailedError(stage, lines[-_TAIL_LINES:])
         return _outcome(lines)
 
+    def group(self, stage: str) -> int | None:
+        """The process group of a stage that runs now."""
+        with self._lock:
+            return self._running[stage].pid if stage in self._running else None
+
     def stop(self) -> None:
         """End every stage: politely, then not."""
         with self._lock:
