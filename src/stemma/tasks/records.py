@@ -48,7 +48,8 @@ def convert_record(record: Mapping[str, Any], where: str, kind: HeadKind, layout
     for ours in (*required, *optional):
         theirs = _present(layout.columns.get(ours, ours), record)
         if isinstance(theirs, list):
-            texts = [check_text(_value(record, name, ours, where), f"{where}: {name!r}") for name in theirs]
+            read = _id_part if ours == "id" else check_text
+            texts = [read(_value(record, name, ours, where), f"{where}: {name!r}") for name in theirs]
             row[ours] = "-".join(texts) if ours == "id" else texts
         elif theirs in record or ours in layout.columns or ours in required:
             value = _value(record, theirs, ours, where)
@@ -83,8 +84,12 @@ def _convert(ours: str, value: object, where: str, label_names: Mapping[str, str
         case "tags":
             return [_label(tag, where, label_names) for tag in _list(value, where)]
         case "id":
-            return str(value) if isinstance(value, int) else check_text(value, where)
+            return _id_part(value, where)
     return check_text(value, where)
+
+
+def _id_part(value: object, where: str) -> str:
+    return str(value) if isinstance(value, int) else check_text(value, where)
 
 
 def _label(value: object, where: str, label_names: Mapping[str, str]) -> str:

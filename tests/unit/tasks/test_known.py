@@ -245,7 +245,7 @@ HUB: dict[str, tuple[dict[str, pa.Array], list[tuple[Any, ...]]]] = {
             "split_type": pa.array(["indomain"]),
             "label": pa.array(["3"]),
         },
-        [("24", "activitynet~v", "A. he", ["e0", "e1", "e2", "e3"], "fourth")],
+        [("activitynet~v-24", "activitynet~v", "A. he", ["e0", "e1", "e2", "e3"], "fourth")],
     ),
 }
 NAMES = {
@@ -329,7 +329,7 @@ def test_swag_in_its_original_table(tmp_path: Path) -> None:
 
 def test_hellaswag_is_divided_by_its_source(tmp_path: Path) -> None:
     lines = [
-        json.dumps({"ind": n, "ctx": f"c{n}", "endings": list("abcd"), "source_id": f"s{n // 3}", "label": "0"})
+        json.dumps({"ind": n // 2, "ctx": f"c{n}", "endings": list("abcd"), "source_id": f"s{n % 200}", "label": "0"})
         for n in range(600)
     ]
     path = write(tmp_path / "hellaswag_val.jsonl", "\n".join(lines))
@@ -341,6 +341,7 @@ def test_hellaswag_is_divided_by_its_source(tmp_path: Path) -> None:
     sources = {split: {row["document"] for row in rows} for split, rows in found.items()}
     assert sum(map(len, found.values())) == 600
     assert sum(map(len, sources.values())) == 200, "no source in two splits"
+    assert len({row["id"] for rows in found.values() for row in rows}) == 600, "numbers stand twice, of other sources"
     assert 0.7 < len(found["train"]) / 600 < 0.9
 
 
