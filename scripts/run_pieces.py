@@ -128,6 +128,7 @@ class PieceOfRun:
     def _run_stage(self, stage: str) -> None:
         before = self._record.stages.setdefault(stage, StageRecord())
         meter = _Meter(before, len(self._record.pieces), self._processes, stage)
+        self._save()  # so that a piece that is killed right now is known to have begun it
         try:
             self._processes.run(stage, _say, lambda: self._tick(meter))
             meter.end("done")
