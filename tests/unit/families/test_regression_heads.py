@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import numpy as np
 import pyarrow.parquet as pq
 import pytest
 
@@ -44,5 +45,7 @@ def test_a_score_is_learned_and_given_back(tmp_path: Path, family: str) -> None:
     write_manifest(folder)
     there = Predictor(task_name="how-many", task=TASK, model=tuned.model, tokenizer=encoder.tokenizer)
     again = load_predictor(folder).predict(validation)
-    assert again.equals(there.predict(validation))
+    expected = there.predict(validation)
+    assert again["id"].equals(expected["id"])  # weights in a file lie otherwise in memory, which may move the last bit
+    np.testing.assert_allclose(again["score"].to_numpy(), expected["score"].to_numpy(), rtol=0, atol=1e-6)
     assert score("regression", validation, again, []) == pytest.approx(tuned.best.scores)
