@@ -129,5 +129,5 @@ def _hub_rows(task: Task, source: TaskHub, split: Split, counts: list[FileCount]
     rows = labelled(
         (convert_record(record, where, task.kind, layout) for where, record in records), layout, count.leave_out
     )
-    yield from complete_rows(count_rows(rows, count), split)
+    yield from complete_rows(count_rows(rows, count), split, count.file, [count])
     counts.append(count)

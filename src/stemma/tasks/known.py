@@ -385,7 +385,13 @@ KNOWN: Final[dict[str, KnownTask]] = {
         metrics=("accuracy",),
         labels=_CHOICES,
         format="jsonl",
-        columns={"id": ["source_id", "ind"], "document": "source_id", "context": "ctx", "choices": "endings", "label": "label"},
+        columns={
+            "id": ["source_id", "ind"],
+            "document": "source_id",
+            "context": "ctx",
+            "choices": "endings",
+            "label": "label",
+        },
         label_names=_numbered(_CHOICES),
         no_label=frozenset({"-1", ""}),
         rows={

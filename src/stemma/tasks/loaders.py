@@ -5,7 +5,7 @@ without a validation split can give one. `max_examples` takes the rows with the 
 number keeps the rows of a smaller one.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -110,20 +110,24 @@ def read_split(
     assert isinstance(source, TaskFiles)
     check_format(task, source.format)
     found = counts if counts is not None else []
-    rows = complete_rows(_rows_of_split(task, source, split, files, source.shares or splits, found), split)
+    given = _rows_of_split(task, source, split, files, source.shares or splits, found)
+    rows = complete_rows(given, split, ", ".join(file.name for file in files[split]), found)
     most = source.max_examples.get(split)
     return rows if most is None else iter(lowest_hashes(rows, most, lambda row: row["id"]))
 
 
-def complete_rows(rows: Iterable[Row | None], split: str) -> Iterator[Row]:
-    """Rows with an id (the split's name and the row's position, where they have none) and a document."""
+def complete_rows(rows: Iterable[Row | None], split: str, files: str, counts: Sequence[FileCount]) -> Iterator[Row]:
+    """Rows with an id (the split's name and the row's position, where they have none) and a document.
+
+    A split without rows is an error that names its `files`, and what of them was left out.
+    """
     position, any_row = -1, False
     for position, row in enumerate(rows):
         if row is not None:
             any_row = True
             yield {"id": f"{split}-{position}", "document": "", **row}
     if not any_row:
-        raise InputError(f"no rows for the {split} split{', for others get them all' if position >= 0 else ''}")
+        raise InputError(f"{files or 'no files'}: no rows for the {split} split; {_advice(position >= 0, counts)}")
 
 
 def read_file(file: InputFile, layout: Layout, kind: HeadKind, leave_out: LeaveOut) -> Iterator[Row]:
@@ -148,6 +152,16 @@ def count_rows(records: Iterable[Row], count: FileCount) -> Iterator[Row]:
         count.rows += 1
         yield row
     count.rows += count.left_out
+
+
+def _advice(divided: bool, counts: Sequence[FileCount]) -> str:
+    """What to do about a split without rows."""
+    named = [row for count in counts for row in count.named]
+    if divided:
+        return "others get them all, so give it a larger share (`shares`) or a file of its own"
+    if named:
+        return f"all are left out, such as {named[0]}, so name a file that has labels"
+    return "name a file that has some"
 
 
 def _rows_of_split(

@@ -5,6 +5,7 @@ import csv
 import gzip
 import json
 import lzma
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,7 @@ def load_split(
 ) -> list[dict[str, Any]]:
     task = Task.model_validate(toy_inputs.task(kind, layout=layout, **source))
     named = {name: [InputFile(path, path.name) for path in paths] for name, paths in files.items()}
-    rows = list(read_split(task, split, {"validation": [], "test": [], **named}, SPLITS))
+    rows = list(read_split(task, split, {"train": [], "validation": [], "test": [], **named}, SPLITS))
     assert all(row.pop("where") for row in rows), "every row knows where it stood"
     return rows
 
@@ -335,3 +336,42 @@ def test_an_unknown_column_is_refused() -> None:
 def test_a_missing_split_is_named() -> None:
     with pytest.raises(SettingsError, match=r"tasks\.sst2\.source: no validation and no test split"):
         check_splits("sst2", ["train"])
+
+
+def test_a_split_that_gets_no_row_names_its_files_and_what_to_do(tmp_path: Path) -> None:
+    path = tmp_path / "all.jsonl"
+    toy_inputs.write_jsonl(path, [{"document": "one", **_span(number)} for number in range(20)])
+    files: dict[Split, list[Path]] = {"train": [path], "validation": [path], "test": [path]}
+    found = {split: _rows_or_refusal(files, split) for split in files}
+    refused = [said for said in found.values() if isinstance(said, str)]
+    assert len(refused) == 2, "the only document goes to one split"
+    for said in refused:
+        assert re.fullmatch(
+            r"all\.jsonl: no rows for the (train|validation|test) split; others get them all, "
+            r"so give it a larger share \(`shares`\) or a file of its own",
+            said,
+        )
+
+
+def test_a_split_of_rows_without_labels_names_its_file_and_a_row(tmp_path: Path) -> None:
+    path = tmp_path / "dev.txt"
+    path.write_text("gold_label\tsentence1\tsentence2\n-\ta\tb\n-\tc\td\n")
+    labels = {"entailment": "good", "neutral": "bad", "contradiction": "bad"}
+    with pytest.raises(InputError) as raised:
+        load_split({"validation": [path]}, "validation", "classification", "snli", label_names=labels)
+    assert str(raised.value) == (
+        "dev.txt: no rows for the validation split; all are left out, such as dev.txt:2: label '-' says that there is "
+        "none, so name a file that has labels"
+    )
+
+
+def test_a_split_without_files_is_said() -> None:
+    with pytest.raises(InputError, match=r"^no files: no rows for the validation split; name a file that has some$"):
+        load_split({}, "validation", "classification", "tsv")
+
+
+def _rows_or_refusal(files: dict[Split, list[Path]], split: Split) -> list[dict[str, Any]] | str:
+    try:
+        return load_split(files, split, "span", "jsonl")
+    except InputError as error:
+        return str(error)
