@@ -9,7 +9,7 @@ import pytest
 
 from stemma.config import Splits, Task
 from stemma.data.input_files import InputFile
-from stemma.tasks.blimp import NUM_PAIRS, NUM_PARADIGMS, read_blimp
+from stemma.tasks.blimp import NUM_PAIRS, NUM_PARADIGMS, PairCount, read_blimp
 from stemma.tasks.known import KNOWN, known_layout
 from stemma.tasks.loaders import FileCount, read_file, read_split
 from stemma.tasks.submission import GLUE
@@ -142,6 +142,9 @@ def test_quora_pairs_need_no_known_format() -> None:
 
 def test_blimp_has_its_paradigms_with_a_thousand_pairs_each() -> None:
     paths = sorted(path for path in (DATA / "blimp").glob("*.jsonl.gz") if path.name != "published_summary.jsonl.gz")
-    pairs = Counter(pair.paradigm for pair in read_blimp(InputFile(path, path.name) for path in paths))
+    count = PairCount()
+    pairs = Counter(pair.paradigm for pair in read_blimp((InputFile(path, path.name) for path in paths), count))
+    assert count.paradigms == pairs, "every line is known for BLiMP's own"
+    assert count.warnings() == []
     assert len(pairs) == NUM_PARADIGMS
     assert set(pairs.values()) == {NUM_PAIRS}

@@ -1,5 +1,6 @@
 """Stage `prepare`: each task's splits, from the offline suite, original files or the Hub, and each probe, as parquet rows."""
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -16,6 +17,7 @@ from stemma.errors import SettingsError
 from stemma.files import atomic_dir, write_json
 from stemma.progress import Progress
 from stemma.tasks.base import ROW_SCHEMAS
+from stemma.tasks.blimp import PairCount
 from stemma.tasks.known import layout_of, official_rows
 from stemma.tasks.loaders import FileCount, check_format, check_splits, complete_rows, count_rows, labelled, read_split
 from stemma.tasks.offline import make_task
@@ -25,6 +27,8 @@ from stemma.tasks.records import convert_record
 from stemma.tasks.storage import COUNTS_FILE, PlaceFile, SplitFile, places_path, row_groups, split_path
 
 __all__ = ["run"]
+
+logger = logging.getLogger(__name__)
 
 Counts = Mapping[Split, list[FileCount]]
 
@@ -45,7 +49,7 @@ def run(params: Params, progress: Progress, *, corpora: Path, external: Path, ou
     with atomic_dir(probes) as folder:
         for name, probe in sorted(params.probes.items()):
             try:
-                _prepare_probe(name, probe, folder, _questions(probe, params, external), progress)
+                _prepare_probe(name, probe, params, external, folder, progress)
             except SettingsError as error:
                 raise SettingsError(f"params.yaml: probes.{name}.source: {error}") from None
 
@@ -71,19 +75,23 @@ def _report(counts: Counts, folder: Path) -> None:
         write_json(folder / COUNTS_FILE, said)
 
 
-def _prepare_probe(name: str, probe: Probe, folder: Path, questions: Iterable[Row], progress: Progress) -> None:
+def _prepare_probe(name: str, probe: Probe, params: Params, external: Path, folder: Path, progress: Progress) -> None:
+    """Write a probe's questions; a public set that is not whole is a warning, for its score is no longer the set's."""
+    count = PairCount()
     progress.start(name, None, "questions")
-    progress.update(write_probe(probe_path(folder, name), probe.kind, questions))
+    progress.update(write_probe(probe_path(folder, name), probe.kind, _questions(probe, params, external, count)))
+    for warning in count.warnings():
+        logger.warning("probes/%s: %s", name, warning)
 
 
-def _questions(probe: Probe, params: Params, external: Path) -> Iterable[Row]:
+def _questions(probe: Probe, params: Params, external: Path, count: PairCount) -> Iterable[Row]:
     match probe.source:
         case OfflineProbe() as source:
             return make_probe(source.recipe, probe.kind, source.questions, params.seed)
         case ProbeBundled() as source:
             return read_questions([InputFile(bundled_path(source.name), source.name)], probe.kind)
         case ProbeFiles() as source:
-            return read_questions(find_source_files(source, external), probe.kind, source.max_pairs)
+            return read_questions(find_source_files(source, external), probe.kind, source.max_pairs, count)
 
 
 def _split_names(task: Task) -> Iterable[str]:

@@ -4,20 +4,27 @@ A model is right where it finds the acceptable sentence more probable. There is 
 likelihood is asked as it is.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from stemma.data.input_files import InputFile
 from stemma.data.lines import check_text, read_json_lines
 from stemma.errors import InputError
 
-__all__ = ["NUM_PAIRS", "NUM_PARADIGMS", "MinimalPair", "read_blimp"]
+__all__ = ["NUM_PAIRS", "NUM_PARADIGMS", "MinimalPair", "PairCount", "read_blimp"]
 
 NUM_PARADIGMS: Final = 67
 NUM_PAIRS: Final = 1000  # of each
 
 _FIELDS: Final = ("sentence_good", "sentence_bad", "UID", "linguistics_term", "pairID")
+_METHODS: Final = (
+    "simple_LM_method",
+    "one_prefix_method",
+    "two_prefix_method",
+)  # BLiMP's own lines say which they suit
+_SHOWN: Final = 5  # of the paradigms of another size, those that are named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,8 +38,36 @@ class MinimalPair:
     bad: str
 
 
-def read_blimp(files: Iterable[InputFile]) -> Iterator[MinimalPair]:
-    """The pairs of some files, plain or compressed, in their order; a pair that stands there twice is an error."""
+@dataclass
+class PairCount:
+    """How many pairs of each paradigm there are in lines that look like BLiMP's own; a set of one's own has no count."""
+
+    paradigms: Counter[str] = field(default_factory=Counter)
+
+    def add(self, paradigm: str, record: dict[str, object]) -> None:
+        """Count a pair, if its line has what BLiMP's lines have."""
+        self.paradigms[paradigm] += all(name in record for name in _METHODS)
+
+    def warnings(self) -> list[str]:
+        """What differs from what was published, in words."""
+        found = +self.paradigms
+        if not found:
+            return []
+        said = []
+        if len(found) != NUM_PARADIGMS:
+            said.append(f"{len(found)} paradigms of BLiMP, but {NUM_PARADIGMS} were published")
+        other = [f"{name} {pairs:,}" for name, pairs in found.items() if pairs != NUM_PAIRS]
+        if other:
+            named = ", ".join(other[:_SHOWN])
+            said.append(f"{len(other)} paradigms of BLiMP have other than the {NUM_PAIRS:,} pairs published: {named}")
+        return said
+
+
+def read_blimp(files: Iterable[InputFile], count: PairCount | None = None) -> Iterator[MinimalPair]:
+    """The pairs of some files, plain or compressed, in their order; a pair that stands there twice is an error.
+
+    How many there are of BLiMP's own is added to `count`.
+    """
     seen: dict[str, str] = {}
     for file in files:
         found = 0
@@ -43,6 +78,8 @@ def read_blimp(files: Iterable[InputFile]) -> Iterator[MinimalPair]:
                 raise InputError(f"{where}: pair {pair.id!r} stands at {seen[pair.id]} already")
             seen[pair.id] = where
             found += 1
+            if count is not None:
+                count.add(pair.paradigm, record)
             yield pair
         if not found:
             raise InputError(f"{file.name}: no pairs in the file")

@@ -20,7 +20,7 @@ import pyarrow.parquet as pq
 from stemma.data.input_files import InputFile
 from stemma.data.lines import read_lines
 from stemma.errors import InputError
-from stemma.tasks.blimp import MinimalPair, read_blimp
+from stemma.tasks.blimp import MinimalPair, PairCount, read_blimp
 from stemma.tasks.sampling import lowest_hashes
 
 __all__ = ["PROBE_SCHEMAS", "ProbeKind", "Row", "probe_path", "read_probe", "read_questions", "write_probe"]
@@ -36,10 +36,15 @@ PROBE_SCHEMAS: Final[dict[ProbeKind, pa.Schema]] = {
 _SCORE_COLUMNS: Final = ("simlex999", "human (mean)", "score")  # where the sets that name their columns have it
 
 
-def read_questions(files: Iterable[InputFile], kind: ProbeKind, max_pairs: int | None = None) -> Iterator[Row]:
-    """The questions of original files, in their order; of minimal pairs so many of each paradigm at most."""
+def read_questions(
+    files: Iterable[InputFile], kind: ProbeKind, max_pairs: int | None = None, count: PairCount | None = None
+) -> Iterator[Row]:
+    """The questions of original files, in their order; of minimal pairs so many of each paradigm at most.
+
+    What the files hold of BLiMP's own pairs, taken or not, is added to `count`.
+    """
     if kind == "minimal-pairs":
-        yield from _read_pairs(files, max_pairs)
+        yield from _read_pairs(files, max_pairs, count)
         return
     read = _READERS[kind]
     for file in files:
@@ -98,8 +103,8 @@ def _read_analogies(file: InputFile) -> Iterator[Row]:
         yield dict(zip(PROBE_SCHEMAS["analogy"].names, (section, *fields), strict=True))
 
 
-def _read_pairs(files: Iterable[InputFile], most: int | None) -> Iterator[Row]:
-    pairs = read_blimp(files)
+def _read_pairs(files: Iterable[InputFile], most: int | None, count: PairCount | None) -> Iterator[Row]:
+    pairs = read_blimp(files, count)
     for pair in pairs if most is None else _some_of_each_paradigm(pairs, most):
         yield {"paradigm": pair.paradigm, "phenomenon": pair.phenomenon, "good": pair.good, "bad": pair.bad}
 

@@ -273,7 +273,10 @@ def test_a_bundled_set_of_another_kind_is_refused_at_its_first_line() -> None:
         run_probes(toy=bundled("analogy", "wordsim353"))
 
 
-def write_pairs(folder: Path, paradigm: str, number: int) -> None:
+METHODS = {"simple_LM_method": True, "one_prefix_method": False, "two_prefix_method": False}
+
+
+def write_pairs(folder: Path, paradigm: str, number: int, **others: bool) -> None:
     lines = (
         {
             "UID": paradigm,
@@ -281,6 +284,7 @@ def write_pairs(folder: Path, paradigm: str, number: int) -> None:
             "pairID": str(n),
             "sentence_good": f"Good {n}",
             "sentence_bad": "Bad",
+            **others,
         }
         for n in range(number)
     )
@@ -310,6 +314,28 @@ def test_a_folder_of_paradigms_is_a_probe_without_the_summary_beside_them() -> N
     ]
     with pytest.raises(InputError, match=r"blimp/published_summary\.jsonl:1: no 'sentence_good'"):
         pairs_of(folder, exclude=[])
+
+
+def test_blimp_that_is_not_whole_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    folder = Path("data/external/blimp")
+    write_pairs(folder, "walks", 1000, **METHODS)
+    write_pairs(folder, "runs", 999, **METHODS)
+    assert len(pairs_of(folder, max_pairs=10)) == 20
+    assert caplog.messages == [
+        "probes/toy: 2 paradigms of BLiMP, but 67 were published",
+        "probes/toy: 1 paradigms of BLiMP have other than the 1,000 pairs published: runs 999",
+    ]
+
+
+@pytest.mark.parametrize(("paradigms", "pairs", "fields"), [(67, 1000, METHODS), (2, 3, {})])
+def test_whole_blimp_with_fewer_pairs_asked_for_and_a_set_of_ones_own_are_none(
+    caplog: pytest.LogCaptureFixture, paradigms: int, pairs: int, fields: dict[str, bool]
+) -> None:
+    folder = Path("data/external/blimp")
+    for number in range(paradigms):
+        write_pairs(folder, f"paradigm{number}", pairs, **fields)
+    assert len(pairs_of(folder, max_pairs=2)) == 2 * paradigms
+    assert caplog.messages == []
 
 
 def test_a_folder_elsewhere_needs_one_sha256_over_the_files_that_are_read() -> None:
