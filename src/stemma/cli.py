@@ -273,16 +273,11 @@ def results(
 def tasks() -> None:
     """List every known task with its metric, rows, licence and where to get it. Example: stemma tasks."""
     from rich.console import Console
-    from rich.table import Table
 
-    from stemma.tasks.listing import list_tasks
+    from stemma.tasks.listing import console_list
 
-    table = Table(title="Tasks; the project holds none of the public ones", title_justify="left", show_lines=True)
-    for column in ("in params.yaml", "task", "kind", "metrics", "rows", "where to get it", "licence", "note"):
-        table.add_column(column, overflow="fold")
-    for one in list_tasks():
-        table.add_row(one.name, one.title, one.kind, one.metrics, one.rows, one.where, one.licence, one.note)
-    Console().print(table)
+    console = Console()
+    console.print(console_list(console.width))
 
 
 @app.command()

@@ -1,7 +1,9 @@
 """Probes: questions that no training prepares a model for, from public sets in their original formats.
 
 similarity      two words and how alike people found them, a line each, between tabs or spaces
-analogy         four words a line, A : B = C : D, below lines `: section`
+analogy         four words a line, A : B = C : D, below lines `: section`, where D may be several right words between slashes;
+                or a word and its partner a line, as BATS has a file a relation: every two lines are a question, in which
+                the first of several partners is shown and any of them answers; or a .csv with MSR's columns
 minimal-pairs   BLiMP's lines of JSON, see `blimp`. Some of its pairs are twice the same sentence: a tie for every model
 
 In the first two, lines that are empty or begin with `#` are passed over, as is the line of column names that WordSim-353 and
@@ -9,14 +11,17 @@ SimLex-999 come with.
 Words stay as they are written; it is for those who ask to spell them as a model does.
 """
 
+import csv
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import permutations
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from stemma.data.compression import plain_name
 from stemma.data.input_files import InputFile
 from stemma.data.lines import read_lines
 from stemma.errors import InputError
@@ -34,6 +39,7 @@ PROBE_SCHEMAS: Final[dict[ProbeKind, pa.Schema]] = {
     "minimal-pairs": pa.schema([(name, pa.string()) for name in ("paradigm", "phenomenon", "good", "bad")]),
 }
 _SCORE_COLUMNS: Final = ("simlex999", "human (mean)", "score")  # where the sets that name their columns have it
+_MSR_COLUMNS: Final = ("type", "word1", "word2", "word3", "target")
 
 
 def read_questions(
@@ -91,6 +97,15 @@ def _read_similarity(file: InputFile) -> Iterator[Row]:
 
 
 def _read_analogies(file: InputFile) -> Iterator[Row]:
+    if plain_name(file.name).endswith(".csv"):
+        return _read_msr(file)
+    _, first = next(_fields(file), ("", ()))
+    if len(first) == 2 and not first[0].startswith(":"):
+        return _read_bats(file)
+    return _read_google(file)
+
+
+def _read_google(file: InputFile) -> Iterator[Row]:
     section = ""
     for where, fields in _fields(file):
         if fields[0].startswith(":"):
@@ -100,7 +115,38 @@ def _read_analogies(file: InputFile) -> Iterator[Row]:
             continue
         if len(fields) != 4:
             raise InputError(f"{where}: expected four words, found {len(fields)}")
-        yield dict(zip(PROBE_SCHEMAS["analogy"].names, (section, *fields), strict=True))
+        yield _question(section, *fields)
+
+
+def _read_bats(file: InputFile) -> Iterator[Row]:
+    """Every two pairs of a relation, in both orders (Gladkova et al. 2016); the file's name is that of the relation."""
+    pairs = []
+    for where, fields in _fields(file):
+        partners = [word for word in fields[-1].split("/") if word]
+        if len(fields) != 2 or not partners:
+            raise InputError(f"{where}: expected a word and its partners, found {len(fields)} columns")
+        pairs.append((fields[0], partners))
+    section = plain_name(file.name.split("/")[-1]).removesuffix(".txt")
+    for (first, partners), (third, answers) in permutations(pairs, 2):
+        yield _question(section, first, partners[0], third, "/".join(answers))
+
+
+def _read_msr(file: InputFile) -> Iterator[Row]:
+    """MSR's questions (Mikolov et al. 2013), a line each, below their columns' names."""
+    lines = csv.reader(f"{line}\n" for _, line in read_lines(file.path, file.name))
+    header = next(lines, [])
+    missing = [name for name in _MSR_COLUMNS if name not in header]
+    if missing:
+        raise InputError(f"{file.name}:1: no column {missing[0]!r}; expected {', '.join(_MSR_COLUMNS)}")
+    places = [header.index(name) for name in _MSR_COLUMNS]
+    for fields in lines:
+        if len(fields) != len(header):
+            raise InputError(f"{file.name}:{lines.line_num}: {len(fields)} columns, expected {len(header)}")
+        yield _question(*(fields[place] for place in places))
+
+
+def _question(*values: str) -> Row:
+    return dict(zip(PROBE_SCHEMAS["analogy"].names, values, strict=True))
 
 
 def _read_pairs(files: Iterable[InputFile], most: int | None, count: PairCount | None) -> Iterator[Row]:

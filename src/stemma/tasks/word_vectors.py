@@ -1,8 +1,9 @@
 """What probes find in word vectors: rank correlation with people's judgement, and analogies by 3CosAdd (Mikolov et al. 2013).
 
 Words without a vector are left out, and how many is said (coverage); for analogies a second figure counts what is left out as
-wrong, so that a small vocabulary is no advantage. Analogies get no interval: the questions of a section are made of the same few
-pairs of words, and one over questions would be far too narrow.
+wrong, so that a small vocabulary is no advantage. Where several answers are right (`gas/oxygen`), any of them will do.
+Analogies get no interval: the questions of a section are made of the same few pairs of words, and one over questions would be
+far too narrow.
 """
 
 from collections.abc import Callable, Sequence
@@ -93,14 +94,15 @@ def _correlation(found: npt.NDArray[np.float64], gold: npt.NDArray[np.float64], 
 def _measure_analogies(words: dict[str, list[str]], sections: Sequence[str], vectors: WordVectors) -> dict[str, Any]:
     questions = list(zip(words["first"], words["second"], words["third"], strict=True))
     has_vector = {word: vectors.vector(word) is not None for question in set(questions) for word in question}
+    wanted = [answer.split("/") for answer in words["answer"]]
     known = [
         place
-        for place, (question, answer) in enumerate(zip(questions, words["answer"], strict=True))
-        if answer in vectors and all(has_vector[word] for word in question)
+        for place, (question, right_ones) in enumerate(zip(questions, wanted, strict=True))
+        if any(answer in vectors for answer in right_ones) and all(has_vector[word] for word in question)
     ]
     answers = solve_analogies(vectors, [questions[place] for place in known])
     right = np.zeros(len(questions), bool)
-    right[known] = [answer == words["answer"][place] for place, answer in zip(known, answers, strict=True)]
+    right[known] = [answer in wanted[place] for place, answer in zip(known, answers, strict=True)]
     covered = np.zeros(len(questions), bool)
     covered[known] = True
     names = np.array(sections)

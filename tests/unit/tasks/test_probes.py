@@ -1,6 +1,8 @@
 """Questions to word vectors: the formats of public sets, and the probes that the project makes."""
 
+import gzip
 import os
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -67,10 +69,60 @@ def test_a_bad_line_is_named(tmp_path: Path, kind: ProbeKind, text: str, message
         read(tmp_path, text, kind)
 
 
+def test_every_two_lines_of_a_relation_are_questions(tmp_path: Path) -> None:
+    path = tmp_path / "L4.txt.gz"
+    path.write_bytes(gzip.compress(b"bag\tleather/fabric\r\nbeach\tsand/rocks/\r\nsea\twater"))
+    rows = list(read_questions([InputFile(path, "bats/L4.txt.gz")], "analogy"))
+    assert len(rows) == 6
+    assert [tuple(row.values()) for row in rows[:3]] == [
+        ("L4", "bag", "leather", "beach", "sand/rocks"),
+        ("L4", "bag", "leather", "sea", "water"),
+        ("L4", "beach", "sand", "bag", "leather/fabric"),
+    ]
+
+
+def test_questions_in_msrs_columns(tmp_path: Path) -> None:
+    path = tmp_path / "msr.csv"
+    path.write_text(",type,word1,word2,word3,target\n0,JJ_JJR,good,better,rough,rougher\n1,N,dog,dog's,cat,cat's\n")
+    rows = list(read_questions([InputFile(path, "msr.csv")], "analogy"))
+    assert [tuple(row.values()) for row in rows] == [
+        ("JJ_JJR", "good", "better", "rough", "rougher"),
+        ("N", "dog", "dog's", "cat", "cat's"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("E1.txt", "abuja\tnigeria\namman\n", r"E1\.txt:2: expected a word and its partners, found 1 columns"),
+        ("E1.txt", "abuja\tnigeria\namman\t/\n", r"E1\.txt:2: expected a word and its partners"),
+        ("msr.csv", "type,word1,word2,target\n", r"msr\.csv:1: no column 'word3'; expected type, word1"),
+        ("msr.csv", "type,word1,word2,word3,target\nN,a,b,c\n", r"msr\.csv:2: 4 columns, expected 5"),
+        ("msr.csv", "type,word1,word2,word3,target\n", r"msr\.csv: no questions in the file"),
+    ],
+)
+def test_a_bad_line_of_a_table_of_analogies_is_named(tmp_path: Path, name: str, text: str, message: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=message):
+        list(read_questions([InputFile(tmp_path / name, name)], "analogy"))
+
+
 @pytest.mark.shared_data
 @pytest.mark.parametrize(
     ("kind", "name", "count"),
     [
+        ("similarity", "word-similarity/EN-WS-353-ALL.txt.gz", 353),
+        ("similarity", "word-similarity/EN-WS-353-SIM.txt.gz", 203),
+        ("similarity", "word-similarity/EN-WS-353-REL.txt.gz", 252),
+        ("similarity", "word-similarity/EN-SIMLEX-999.txt.gz", 999),
+        ("similarity", "word-similarity/EN-SimVerb-3500.txt.gz", 3500),
+        ("similarity", "word-similarity/EN-MEN-TR-3k.txt.gz", 3000),
+        ("similarity", "word-similarity/EN-MTurk-287.txt.gz", 287),
+        ("similarity", "word-similarity/EN-RG-65.txt.gz", 65),
+        ("similarity", "word-similarity/EN-MC-30.txt.gz", 30),
+        ("similarity", "word-similarity/EN-YP-130.txt.gz", 130),
+        ("similarity", "word-similarity/EN-VERB-143.txt.gz", 144),
+        ("analogy", "word-analogy/msr.csv.gz", 8000),
         ("similarity", "word-similarity/EN-MTurk-771.txt.gz", 771),
         ("similarity", "word-similarity/EN-RW-STANFORD.txt.gz", 2034),
         ("analogy", "word-analogy/CA8-semantic.zh.txt.gz", 7636),
@@ -81,6 +133,16 @@ def test_original_files(kind: ProbeKind, name: str, count: int) -> None:
     if not (SHARED / name).is_file():
         pytest.skip(f"no {name} in STEMMA_DATA")
     assert len(list(read_questions([InputFile(SHARED / name, name)], kind))) == count
+
+
+@pytest.mark.shared_data
+def test_the_original_folder_of_bats() -> None:
+    folder = SHARED / "word-analogy/bats"
+    if not folder.is_dir():
+        pytest.skip("no word-analogy/bats in STEMMA_DATA")
+    rows = list(read_questions([InputFile(path, path.name) for path in sorted(folder.iterdir())], "analogy"))
+    assert Counter(row["section"] for row in rows) == {f"{kind}{n}": 2450 for kind in "DEIL" for n in range(1, 11)}
+    assert all(row["second"] and "/" not in row["second"] for row in rows)
 
 
 def test_a_stored_probe_is_read_back_and_another_kind_is_refused(tmp_path: Path) -> None:

@@ -67,6 +67,12 @@ def test_analogies_count_what_is_left_out_a_second_time_as_wrong() -> None:
     assert (figures["value"], figures["of_all"]) == (0.5, pytest.approx(1 / 3))
 
 
+def test_of_several_right_answers_any_will_do() -> None:
+    several = [FAMILY | {"answer": right} for right in ("empress/Queen", "empress/苹果", "empress/czarina")]
+    figures = measure_probe("analogy", columns(several), VECTORS, str.lower, SETTINGS)
+    assert (figures["n"], figures["covered"], figures["value"]) == (3, 2, 0.5)
+
+
 def test_no_question_covered_is_no_figure() -> None:
     figures = measure_probe("analogy", columns([UNKNOWN]), VECTORS, str, SETTINGS)
     assert (figures["value"], figures["of_all"], figures["coverage"]) == (None, 0.0, 0.0)
