@@ -18,7 +18,7 @@ from stemma.files import write_json, write_manifest
 from stemma.tasks import submission
 from stemma.tasks.known import KNOWN
 from stemma.tasks.submission import GLUE, check_glue, spell, write_glue
-from tests import toy_tasks
+from tests import hub_sets, toy_tasks
 
 # The names that the server knows, with their numbers of rows.
 SERVER = {
@@ -154,6 +154,14 @@ def test_a_test_file_becomes_a_file_that_the_server_takes(tmp_path: Path, encode
     model = tuned(tmp_path / "model", format_name, encoder)
     path = make_submission(name, model, tmp_path / "test.tsv", tmp_path / "out")
     assert path.name == f"{name}.tsv"
+    assert check_submission(path, None) == 3
+    assert [line.split("\t")[0] for line in path.read_text().splitlines()] == ["index", "0", "1", "2"]
+
+
+@pytest.mark.usefixtures("_small")
+def test_the_hubs_file_of_ax_becomes_one_too(tmp_path: Path, encoder: Any) -> None:
+    file = hub_sets.write(hub_sets.AX, tmp_path / "test-00000-of-00001.parquet")
+    path = make_submission("AX", tuned(tmp_path / "model", "mnli", encoder), file, tmp_path / "out")
     assert check_submission(path, None) == 3
     assert [line.split("\t")[0] for line in path.read_text().splitlines()] == ["index", "0", "1", "2"]
 

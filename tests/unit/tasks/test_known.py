@@ -4,8 +4,6 @@ import json
 from pathlib import Path
 from typing import Any, get_args
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from stemma.config import KnownFormat, Splits, Task
@@ -15,6 +13,7 @@ from stemma.errors import InputError, SettingsError
 from stemma.tasks.known import KNOWN, official_rows
 from stemma.tasks.loaders import FileCount, read_split
 from stemma.tasks.metrics import METRICS
+from tests import hub_sets
 
 SPLITS = Splits(validation=0.1, test=0.1)
 
@@ -143,127 +142,15 @@ def test_sts_b_in_glues_and_its_original_table(tmp_path: Path) -> None:
         read("sts-b", write(tmp_path / "own.tsv", STS.replace("5.000", "high")))
 
 
-# The Hub's parquet: column names, numbers of labels and types as its pages document them.
-HUB: dict[str, tuple[dict[str, pa.Array], list[tuple[Any, ...]]]] = {
-    "cola": (
-        {"sentence": pa.array(["a", "b"]), "label": pa.array([1, 0]), "idx": pa.array([0, 1], pa.int32())},
-        [("a", "acceptable"), ("b", "unacceptable")],
-    ),
-    "sst-2": (
-        {"idx": pa.array([0, 1], pa.int32()), "sentence": pa.array(["a", "b"]), "label": pa.array([1, 0])},
-        [("a", "positive"), ("b", "negative")],
-    ),
-    "sst-5": (
-        {"text": pa.array(["a"]), "label": pa.array([4]), "label_text": pa.array(["very positive"])},
-        [("a", "very positive")],
-    ),
-    **{
-        name: (
-            {
-                first: pa.array(["a", "c"]),
-                second: pa.array(["b", "d"]),
-                "label": pa.array([0, 1]),
-                "idx": pa.array([0, 1]),
-            },
-            [("a", "b", labels[0]), ("c", "d", labels[1])],
-        )
-        for name, first, second, labels in (
-            ("mrpc", "sentence1", "sentence2", ("not_equivalent", "equivalent")),
-            ("qqp", "question1", "question2", ("not_duplicate", "duplicate")),
-            ("mnli", "premise", "hypothesis", ("entailment", "neutral")),
-            ("qnli", "question", "sentence", ("entailment", "not_entailment")),
-            ("rte", "sentence1", "sentence2", ("entailment", "not_entailment")),
-            ("wnli", "sentence1", "sentence2", ("not_entailment", "entailment")),
-            ("snli", "premise", "hypothesis", ("entailment", "neutral")),
-        )
-    },
-    "sts-b": (
-        {
-            "sentence1": pa.array(["a"]),
-            "sentence2": pa.array(["b"]),
-            "label": pa.array([3.8], pa.float32()),
-            "idx": pa.array([0], pa.int32()),
-        },
-        [("a", "b", pytest.approx(3.8))],
-    ),
-    "squad-1.1": (
-        {
-            "id": pa.array(["q"]),
-            "title": pa.array(["T"]),
-            "context": pa.array(["a b"]),
-            "question": pa.array(["what?"]),
-            "answers": pa.array([{"text": ["b"], "answer_start": [2]}]),
-        },
-        [("q", "T", "a b", "what?", [{"text": "b", "start": 2}])],
-    ),
-    "squad-2.0": (
-        {
-            "id": pa.array(["q"]),
-            "title": pa.array(["T"]),
-            "context": pa.array(["a b"]),
-            "question": pa.array(["what?"]),
-            "answers": pa.array(
-                [{"text": [], "answer_start": []}],
-                pa.struct([("text", pa.list_(pa.string())), ("answer_start", pa.list_(pa.int32()))]),
-            ),
-        },
-        [("q", "T", "a b", "what?", [])],
-    ),
-    "conll-2003": (
-        {
-            "id": pa.array(["0"]),
-            "tokens": pa.array([["EU", "rejects"]]),
-            "pos_tags": pa.array([[22, 42]]),
-            "chunk_tags": pa.array([[11, 21]]),
-            "ner_tags": pa.array([[3, 0]]),
-        },
-        [("0", ["EU", "rejects"], ["B-ORG", "O"])],
-    ),
-    "swag": (
-        {
-            "video-id": pa.array(["v"]),
-            "fold-ind": pa.array(["1"]),
-            "startphrase": pa.array(["A. He"]),
-            "sent1": pa.array(["A."]),
-            "sent2": pa.array(["He"]),
-            "gold-source": pa.array(["gold"]),
-            **{f"ending{n}": pa.array([f"e{n}"]) for n in range(4)},
-            "label": pa.array([2]),
-        },
-        [("A.", "He", ["e0", "e1", "e2", "e3"], "third")],
-    ),
-    "hellaswag": (
-        {
-            "ind": pa.array([24], pa.int32()),
-            "activity_label": pa.array(["Roof"]),
-            "ctx_a": pa.array(["A."]),
-            "ctx_b": pa.array(["he"]),
-            "ctx": pa.array(["A. he"]),
-            "endings": pa.array([["e0", "e1", "e2", "e3"]]),
-            "source_id": pa.array(["activitynet~v"]),
-            "split": pa.array(["val"]),
-            "split_type": pa.array(["indomain"]),
-            "label": pa.array(["3"]),
-        },
-        [("activitynet~v-24", "activitynet~v", "A. he", ["e0", "e1", "e2", "e3"], "fourth")],
-    ),
-}
-NAMES = {
-    "span": ("id", "document", "context", "question", "answers"),
-    "tagging": ("id", "tokens", "tags"),
-    "regression": ("text", "text_pair", "score"),
-    "swag": ("context", "question", "choices", "label"),
-    "hellaswag": ("id", "document", "context", "choices", "label"),
-}
+def test_the_hub_has_a_set_of_every_known_task() -> None:
+    assert {*hub_sets.SETS, "ax"} == set(KNOWN)
 
 
-@pytest.mark.parametrize("name", HUB)
+@pytest.mark.parametrize("name", hub_sets.SETS)
 def test_parquet_of_the_hub(tmp_path: Path, name: str) -> None:
-    columns, expected = HUB[name]
-    path = tmp_path / "train-00000-of-00001.parquet"
-    pq.write_table(pa.table(columns), path)
-    texts = ("text", "text_pair", "label") if len(expected[0]) == 3 else ("text", "label")
-    assert short(read(name, path), *NAMES.get(name, NAMES.get(KNOWN[name].kind, texts))) == expected
+    one = hub_sets.SETS[name]
+    path = hub_sets.write(one, tmp_path / "train-00000-of-00001.parquet")
+    assert short(read(name, path), *one.names) == one.expected
 
 
 def test_rows_without_a_label_are_left_out_and_said(tmp_path: Path) -> None:
@@ -324,7 +211,9 @@ def test_swag_in_its_original_table(tmp_path: Path) -> None:
     head = ",video-id,fold-ind,startphrase,sent1,sent2,gold-source,ending0,ending1,ending2,ending3,label\n"
     line = '0,v,1,"A, b. He","A, b.",He,gold,"says ""no""",e1,e2,e3,0\n'
     rows = read("swag", write(tmp_path / "train.csv", head + line))
-    assert short(rows, *NAMES["swag"]) == [("A, b.", "He", ['says "no"', "e1", "e2", "e3"], "first")]
+    assert short(rows, "context", "question", "choices", "label") == [
+        ("A, b.", "He", ['says "no"', "e1", "e2", "e3"], "first")
+    ]
 
 
 def test_hellaswag_is_divided_by_its_source(tmp_path: Path) -> None:
