@@ -47,7 +47,8 @@ def make_submission(name: str, model: str, file: Path, folder: Path) -> Path:
         answers = pa.concat_tables([predictor.predict(first), *(predictor.predict(table) for table in tables)])
     folder.mkdir(parents=True, exist_ok=True)
     if name in SQUAD:
-        return write_answers(answers, folder / _ANSWERS_FILE)
+        contexts = {row["id"]: row["context"] for row in _rows(format_name, file, answers=False)}
+        return write_answers(answers, folder / _ANSWERS_FILE, contexts, unanswerable=name == "squad-2.0")
     return write_glue(name, spell(name, answers), folder)
 
 

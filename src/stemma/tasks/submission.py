@@ -118,10 +118,15 @@ def check_glue(path: Path) -> int:
     return len(seen)
 
 
-def write_answers(predictions: pa.Table, path: Path) -> Path:
-    """Write the answers to SQuAD's questions."""
+def write_answers(predictions: pa.Table, path: Path, questions: Mapping[str, str], *, unanswerable: bool) -> Path:
+    """Write the answers to SQuAD's questions, once the file is found to be what `check_answers_file` accepts."""
     answers = dict(zip(predictions["id"].to_pylist(), predictions["text"].to_pylist(), strict=True))
     write_text(path, json.dumps(answers, ensure_ascii=False, indent=0) + "\n")
+    try:
+        check_answers_file(path, questions, unanswerable=unanswerable)
+    except InputError:
+        path.unlink()
+        raise
     return path
 
 

@@ -102,7 +102,7 @@ def test_what_is_no_submission_is_not_written(tmp_path: Path) -> None:
     assert path.read_text() == "index\tprediction\n0\t0\n1\t1\n2\t1\n"
 
 
-def tuned(folder: Path, format_name: str, encoder: Any, **changes: Any) -> str:
+def tuned(folder: Path, format_name: str, encoder: Any, null_threshold: float | None = None, **changes: Any) -> str:
     """A model that was tuned for a known task, as far as anyone can tell."""
     known = KNOWN[format_name]
     task = Task.model_validate(
@@ -118,7 +118,7 @@ def tuned(folder: Path, format_name: str, encoder: Any, **changes: Any) -> str:
     )
     folder.mkdir()
     encoder.save(encoder.with_head(task.kind, task.labels, seed=1), folder)
-    about = {"task": format_name, "family": "bert", "variant": "bert", "seed": 1}
+    about = {"task": format_name, "family": "bert", "variant": "bert", "seed": 1, "null_threshold": null_threshold}
     write_json(folder / "task.json", {**about, **task.model_dump(mode="json")})
     write_manifest(folder)
     return str(folder)
@@ -129,8 +129,11 @@ def encoder(tmp_path_factory: pytest.TempPathFactory) -> Any:
     return load_encoder(toy_tasks.write_pretrained(tmp_path_factory.mktemp("pretrained")))
 
 
+PAIRS = "index\tsentence1\tsentence2\n0\ta\tb\n1\tc\td\n2\te\tf\n"
+MNLI = "index\tpromptID\tsentence1\tsentence2\n" + "".join(f"{n}\tp\ta\tb\n" for n in range(3))
 TESTS = {
     "CoLA": ("cola", "index\tsentence\n0\ta b\n1\tc\n2\td e\n"),
+    "SST-2": ("sst-2", "index\tsentence\n0\ta b\n1\tc\n2\td e\n"),
     "MRPC": ("mrpc", "index\t#1 ID\t#2 ID\t#1 String\t#2 String\n" + "".join(f"{n}\t1\t2\ta\tb\n" for n in range(3))),
     "STS-B": (
         "sts-b",
@@ -138,12 +141,17 @@ TESTS = {
         + "".join(f"{n}\tg\tf\ty\to\ts\ts\ta\tb\n" for n in range(3)),
     ),
     "QQP": ("qqp", "id\tquestion1\tquestion2\n0\ta?\tb?\n1\tc?\td?\n2\te?\tf?\n"),
-    "MNLI-mm": (
-        "mnli",
-        "index\tpromptID\tsentence1\tsentence2\n" + "".join(f"{n}\tp\ta\tb\n" for n in range(3)),
-    ),
-    "AX": ("mnli", "index\tsentence1\tsentence2\n0\ta\tb\n1\tc\td\n2\te\tf\n"),
+    "MNLI-m": ("mnli", MNLI),
+    "MNLI-mm": ("mnli", MNLI),
+    "QNLI": ("qnli", "index\tquestion\tsentence\n0\ta?\tb\n1\tc?\td\n2\te?\tf\n"),
+    "RTE": ("rte", PAIRS),
+    "WNLI": ("wnli", PAIRS),
+    "AX": ("mnli", PAIRS),
 }
+
+
+def test_every_file_of_the_server_is_tried() -> None:
+    assert TESTS.keys() == SERVER.keys()
 
 
 @pytest.mark.usefixtures("_small")
@@ -155,7 +163,9 @@ def test_a_test_file_becomes_a_file_that_the_server_takes(tmp_path: Path, encode
     path = make_submission(name, model, tmp_path / "test.tsv", tmp_path / "out")
     assert path.name == f"{name}.tsv"
     assert check_submission(path, None) == 3
-    assert [line.split("\t")[0] for line in path.read_text().splitlines()] == ["index", "0", "1", "2"]
+    lines = [line.split("\t") for line in path.read_text().splitlines()]
+    assert [index for index, _ in lines] == ["index", "0", "1", "2"]
+    assert name == "STS-B" or {prediction for _, prediction in lines[1:]} <= SPELLED[name]
 
 
 @pytest.mark.usefixtures("_small")
@@ -219,3 +229,27 @@ def test_answers_to_squad(tmp_path: Path, encoder: Any) -> None:
             check_submission(path, questions)
     with pytest.raises(InputError, match="name the file of questions"):
         check_submission(path, None)
+
+
+@pytest.mark.parametrize(("threshold", "empty"), [(-1e9, True), (1e9, False)])
+def test_questions_of_squad_2_may_stay_without_an_answer(
+    tmp_path: Path, encoder: Any, threshold: float, empty: bool
+) -> None:
+    questions = tmp_path / "dev-v2.0.json"
+    squad = json.loads(json.dumps(SQUAD))
+    squad["data"][0]["paragraphs"][0]["qas"][1]["answers"] = []
+    questions.write_text(json.dumps(squad))
+    model = tuned(tmp_path / "model", "squad-2.0", encoder, threshold, unanswerable=True)
+    path = make_submission("squad-2.0", model, questions, tmp_path / "out")
+    answers = json.loads(path.read_text())
+    assert [not answers[key] for key in ("one", "two")] == [empty, empty]
+    assert check_submission(path, questions) == 2
+
+
+def test_answers_that_would_not_be_scored_are_not_written(tmp_path: Path, encoder: Any) -> None:
+    questions = tmp_path / "dev-v1.1.json"
+    questions.write_text(json.dumps(SQUAD))
+    model = tuned(tmp_path / "model", "squad-2.0", encoder, -1e9, unanswerable=True)
+    with pytest.raises(InputError, match="the answer to 'one' is empty, but every question has one"):
+        make_submission("squad-1.1", model, questions, tmp_path / "out")
+    assert not list((tmp_path / "out").iterdir())
