@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from stemma.tasks.second_metrics import tell_second
+
 __all__ = [
     "NONE",
     "degenerate_note",
@@ -11,6 +13,7 @@ __all__ = [
     "heading",
     "p_value",
     "score",
+    "second",
     "seeds_note",
     "signed",
     "smallest",
@@ -32,6 +35,11 @@ def score(cell: Mapping[str, Any] | None) -> str:
     interval = "" if cell["low"] is None else f" [{cell['low']:.{digits}f}, {cell['high']:.{digits}f}]"
     coverage = f" ({cell['coverage']:.0%})" if cell.get("coverage", 1.0) < 1 else ""
     return f"{cell['mean']:.{digits}f}{interval}{coverage}"
+
+
+def second(cell: Mapping[str, Any], column: Mapping[str, Any]) -> str:
+    """The metrics that stand beside the column's own."""
+    return tell_second(column["metric"], cell["also"])
 
 
 def seeds_note(cell: Mapping[str, Any]) -> str:

@@ -20,7 +20,7 @@ def console_tables(table: Mapping[str, Any], made: Mapping[str, Sequence[str]], 
     step = max(1, (width - _NAME) // _CELL)
     for begin in range(0, len(table["columns"]), step):
         columns = table["columns"][begin : begin + step]
-        rows = [[row["name"], *(_cell(row["cells"].get(one["name"])) for one in columns)] for row in table["rows"]]
+        rows = [[row["name"], *(_cell(row["cells"].get(one["name"]), one) for one in columns)] for row in table["rows"]]
         yield _table("Mean over seeds, and interval", ["", *map(_heading, columns)], rows)
     for begin in range(0, len(table["columns"]), step):
         columns = table["columns"][begin : begin + step]
@@ -74,11 +74,11 @@ def _heading(column: Mapping[str, Any]) -> str:
     return f"{column['name']}\n{column['metric'].replace('_', ' ')}, n {column['n']:,}"
 
 
-def _cell(cell: Mapping[str, Any] | None) -> str:
+def _cell(cell: Mapping[str, Any] | None, column: Mapping[str, Any]) -> str:
     if cell is None:
         return cells.NONE
     notes = ", ".join(filter(None, [cells.seeds_note(cell), cells.degenerate_note(cell)]))
-    return cells.score(cell) + (f"\n{notes}" if notes else "")
+    return "\n".join(filter(None, [cells.score(cell), cells.second(cell, column), notes]))
 
 
 def _published(table: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:

@@ -24,14 +24,21 @@ def markdown(table: Mapping[str, Any]) -> str:
 
 def _scores(table: Mapping[str, Any]) -> str:
     columns = table["columns"]
-    rows = [[row["name"], *(_cell(row["cells"].get(column["name"])) for column in columns)] for row in table["rows"]]
+    rows = [
+        [row["name"], *(_cell(row["cells"].get(column["name"]), column) for column in columns)] for row in table["rows"]
+    ]
     return _grid(["", *map(cells.heading, columns)], rows)
 
 
-def _cell(cell: Mapping[str, Any] | None) -> str:
+def _cell(cell: Mapping[str, Any] | None, column: Mapping[str, Any]) -> str:
     if cell is None:
         return cells.NONE
-    notes = [cells.seeds_note(cell), f"*{mark}*" if (mark := cells.degenerate_note(cell)) else ""]
+    beside = cells.second(cell, column)
+    notes = [
+        f"<small>{beside}</small>" if beside else "",
+        cells.seeds_note(cell),
+        f"*{mark}*" if (mark := cells.degenerate_note(cell)) else "",
+    ]
     return "<br>".join(filter(None, [cells.score(cell), *notes]))
 
 

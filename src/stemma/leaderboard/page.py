@@ -62,7 +62,13 @@ def _heat_map(table: Mapping[str, Any]) -> list[Html]:
     for row in table["rows"]:
         family = element("small", row["family"]) if row["family"] not in (None, row["name"]) else ""
         figures = [
-            _heat(row["cells"].get(name), span, reasons.get((row["name"], name))) for name, span in spans.items()
+            _heat(
+                row["cells"].get(column["name"]),
+                column,
+                spans[column["name"]],
+                reasons.get((row["name"], column["name"])),
+            )
+            for column in columns
         ]
         rows.append(element("tr", element("th", row["name"], family, scope="row"), *figures, class_=row["of"]))
     note = (
@@ -79,13 +85,15 @@ def _span(rows: Sequence[Mapping[str, Any]], column: str) -> tuple[float, float]
     return min(values, default=0.0), max(values, default=1.0)
 
 
-def _heat(cell: Mapping[str, Any] | None, span: tuple[float, float], reason: str | None) -> Html:
+def _heat(
+    cell: Mapping[str, Any] | None, column: Mapping[str, Any], span: tuple[float, float], reason: str | None
+) -> Html:
     if cell is None:
         return element("td", cells.NONE, class_="none", title=reason)
     low, high = span
     heat = (cell["mean"] - low) / (high - low) if high > low else 0.0
     mean, *rest = cells.score(cell).split(" ", 1)
-    notes = [element("small", note) for note in (*rest, cells.seeds_note(cell)) if note]
+    notes = [element("small", note) for note in (*rest, cells.second(cell, column), cells.seeds_note(cell)) if note]
     mark = cells.degenerate_note(cell)
     return element("td", element("b", mean), *notes, element("mark", mark) if mark else "", style=f"--h:{heat:.2f}")
 

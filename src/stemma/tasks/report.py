@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from stemma.errors import InputError
 from stemma.files import read_json, write_text
+from stemma.tasks.second_metrics import tell_second
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -79,13 +80,14 @@ def _task_cells(tasks: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     systems = list(dict.fromkeys(system for task in tasks.values() for system in task["order"]))
     rows = []
     for system in systems:
-        cells = [task["rows"].get(system) for task in tasks.values()]
-        rows.append([system, *(_score(cell) if cell else _NONE for cell in cells)])
+        cells = [(task["metric"], task["rows"].get(system)) for task in tasks.values()]
+        rows.append([system, *(_score(cell, metric) if cell else _NONE for metric, cell in cells)])
     return ["", *(f"{name} ({task['metric'].replace('_', ' ')})" for name, task in tasks.items())], rows
 
 
-def _score(row: Mapping[str, float]) -> str:
-    return f"{row['mean']:.3f} [{row['low']:.3f}, {row['high']:.3f}]"
+def _score(row: Mapping[str, Any], metric: str) -> str:
+    beside = tell_second(metric, row.get("also", {}))
+    return f"{row['mean']:.3f} [{row['low']:.3f}, {row['high']:.3f}]" + (f" ({beside})" if beside else "")
 
 
 def _notes(metrics: Mapping[str, Any]) -> str:

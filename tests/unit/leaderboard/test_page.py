@@ -90,6 +90,7 @@ def test_marks_and_reasons_are_shown(reader):
     assert " on word-order, cola: it has no encoder to fine-tune" in text
     assert "-0.500 [-0.530, -0.470]" in text
     assert "-0.565 on CoLA" in text
+    assert reader.text.count("accuracy 0.500") == 2 * len(toy_board.SCORES)  # beside each of Matthews' correlations
 
 
 def test_a_part_without_content_is_left_out(table):
@@ -119,7 +120,7 @@ def test_one_point_and_a_level_line_can_be_drawn():
 
 def test_markdown_has_every_part(table):
     text = markdown(table)
-    assert "| bert-untrained | 0.000 [-0.020, 0.020]<br>2 seeds |" in text
+    assert "| bert-untrained | 0.000 [-0.020, 0.020]<br><small>accuracy 0.500</small><br>2 seeds |" in text
     assert "*degenerate (1 of 2 seeds)*" in text
     assert "| BERT BASE (test) | 0.521 | – | Devlin et al. 2019, Table 1 |" in text
     assert "| cola | bert − bert-untrained | +0.500 [+0.470, +0.530] | 0.001 | < 0.001 | 0.040 |" in text
@@ -139,7 +140,7 @@ def test_a_terminal_shows_as_many_columns_as_fit(table):
     made = {"bert": ["0123abcd", "12", "34"]}
     text = show(*console_tables(table, made, 100))
     assert text.count("Mean over seeds, and interval") == 3
-    for part in ("degenerate", "0.521", "0123abcd", "GLUE's", "no vectors"):
+    for part in ("degenerate", "accuracy 0.500", "0.521", "0123abcd", "GLUE's", "no vectors"):
         assert part in text
     assert max(map(len, text.splitlines())) <= 100
 

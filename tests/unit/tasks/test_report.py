@@ -2,6 +2,7 @@
 
 import io
 import json
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -11,7 +12,7 @@ from stemma.files import write_json
 from stemma.tasks.report import console_tables, results_table, write_results
 
 ROW = {"mean": 0.5, "low": 0.41, "high": 0.5912, "seeds": [0.4, 0.6], "also": {}}
-METRICS = {
+METRICS: dict[str, Any] = {
     "confidence": 0.9,
     "tasks": {
         "entities": {
@@ -92,6 +93,14 @@ def test_markdown(metrics_path):
     assert "| vectors | – | – | – | – | – |" in table
     widths = {line.count("|") for line in table.splitlines() if "entities (" in line or line.startswith("| chance")}
     assert len(widths) == 1
+
+
+def test_second_metrics_stand_behind_the_first(tmp_path):
+    row = {**ROW, "also": {"precision": 0.75, "recall": 0.375}}
+    entities = {**METRICS["tasks"]["entities"], "rows": {**METRICS["tasks"]["entities"]["rows"], "bert": row}}
+    write_json(tmp_path / "metrics.json", {**METRICS, "tasks": {**METRICS["tasks"], "entities": entities}})
+    table = results_table(tmp_path / "metrics.json")
+    assert "| bert | 0.500 [0.410, 0.591] (precision 0.750, recall 0.375) | – |" in table
 
 
 def test_console(metrics_path):
