@@ -30,7 +30,7 @@ def console_tables(table: Mapping[str, Any], made: Mapping[str, Sequence[str]], 
     effects = [
         [
             f"{one['variant']} − {one['base']}",
-            one["what"],
+            "\n".join(filter(None, [one["what"], one["budget"]])),
             effect["column"],
             cells.difference(effect),
             published_effect(effect),

@@ -8,9 +8,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-__all__ = ["EFFECTS", "PERPLEXITY", "Effect", "effect_of"]
+__all__ = ["EFFECTS", "PERPLEXITY", "Effect", "effect_of", "other_budget"]
 
 PERPLEXITY: Final = "perplexity"  # of test text, in place of a benchmark: not points, and less is better
+_BUDGET: Final = ("steps", "epochs")  # which an equal CPU budget sets for each variant by what its steps cost
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,14 +29,29 @@ class Effect:
 
 
 def effect_of(family: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Effect | None:
-    """The published effect of the change from one variant's settings to another's, if there is one."""
+    """The published effect of the change from one variant's settings to another's, if there is one.
+
+    How long the two were trained is no change, unless one was not trained at all or the effect is of that.
+    """
     changed = {key for key in before if before[key] != after.get(key)}
+    budget = {key for key in _BUDGET if key in changed and before[key] and after.get(key)}
     for effect in EFFECTS:
-        if effect.family != family or changed != _changes(effect):
+        wanted = _changes(effect)
+        if effect.family != family or changed - (budget - wanted) != wanted:
             continue
         if _is(effect.before, before) and _is(effect.after, after):
             return effect
     return None
+
+
+def other_budget(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+    """How long the changed model was trained against the unchanged one, where both were and it is not the same."""
+    told = [
+        f"{after[key]:,} against {before[key]:,} {key}"
+        for key in _BUDGET
+        if before.get(key) and after.get(key) and before[key] != after[key]
+    ]
+    return f"as under an equal CPU budget: {', '.join(told)}" if told else ""
 
 
 def _changes(effect: Effect) -> set[str]:

@@ -106,7 +106,7 @@ def _ablations(table: Mapping[str, Any]) -> list[str]:
     rows = [
         [
             f"{one['variant']} − {one['base']}",
-            one["what"],
+            "<br>".join(filter(None, [one["what"], one["budget"]])),
             effect["column"],
             cells.difference(effect),
             published_effect(effect),

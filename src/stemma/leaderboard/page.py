@@ -234,7 +234,7 @@ def _ablations(table: Mapping[str, Any]) -> list[Html]:
         element(
             "tr",
             element("th", f"{one['variant']} − {one['base']}", scope="row"),
-            element("td", one["what"]),
+            element("td", one["what"], element("small", one["budget"]) if one["budget"] else ""),
             element("td", effect["column"]),
             element("td", cells.difference(effect)),
             element("td", published_effect(effect)),

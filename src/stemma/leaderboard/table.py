@@ -6,7 +6,7 @@ from typing import Any
 
 from stemma.config import Params
 from stemma.leaderboard.benchmarks import TITLES, benchmark_of
-from stemma.leaderboard.effects import PERPLEXITY, Effect, effect_of
+from stemma.leaderboard.effects import PERPLEXITY, Effect, effect_of, other_budget
 from stemma.leaderboard.missing import missing_pairs
 from stemma.leaderboard.probes import compare_probes, probe_cells, probe_columns
 from stemma.leaderboard.published import PUBLISHED, Published
@@ -101,9 +101,11 @@ def _ablations(
         one, other = params.variants[base], params.variants[variant]
         if (one.family, one.corpus, one.tokenizer) != (other.family, other.corpus, other.tokenizer):
             continue
-        effect = effect_of(one.family, params.family_settings(base), params.family_settings(variant))
+        before, after = params.family_settings(base), params.family_settings(variant)
+        effect = effect_of(one.family, before, after)
         if effect is not None:
             row = {"base": base, "variant": variant, "what": effect.what, "source": effect.source}
+            row["budget"] = other_budget(before, after)
             found.append(row | {"effects": _effects(effect, base, variant, metrics, columns)})
     return sorted(found, key=lambda row: list(params.variants).index(row["variant"]))
 

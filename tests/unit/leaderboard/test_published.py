@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from stemma.config import load_params
+from stemma.config import Params, load_params
 from stemma.leaderboard.benchmarks import TITLES, benchmark_of
-from stemma.leaderboard.effects import EFFECTS, PERPLEXITY, Effect, effect_of
+from stemma.leaderboard.effects import EFFECTS, PERPLEXITY, Effect, effect_of, other_budget
 from stemma.leaderboard.published import PUBLISHED
 from tests import toy_board
 
@@ -82,9 +82,9 @@ def test_an_effect_is_found_by_its_change_alone(effect: Effect):
     assert effect_of(effect.family, before, after | {other: "changed"}) is None
 
 
-def test_the_ablations_of_the_profile_are_recognised():
-    params = load_params(ROOT / "profiles" / "ablations.yaml")
-    found = {
+def recognised(profile: str) -> tuple[Params, dict[tuple[str, str], str]]:
+    params = load_params(ROOT / "profiles" / f"{profile}.yaml")
+    return params, {
         (base, variant): effect.what
         for base in params.variants
         for variant in params.variants
@@ -95,6 +95,10 @@ def test_the_ablations_of_the_profile_are_recognised():
             )
         )
     }
+
+
+def test_the_ablations_of_the_profile_are_recognised():
+    params, found = recognised("ablations")
     bert = {variant for base, variant in found if base == "bert"}
     of_bert = {name for name, variant in params.variants.items() if variant.family == "bert"}
     assert bert == of_bert - {"bert", "bert-left-to-right-bilstm"}
@@ -104,6 +108,27 @@ def test_the_ablations_of_the_profile_are_recognised():
     assert found["bert", "bert-left-to-right"] == "left to right, and no next-sentence prediction"
     assert ("bert-left-to-right", "bert-left-to-right-bilstm") in found
     assert len(found) == len(bert) + len(gpt) + 2
+
+
+def test_an_ablation_of_an_equal_budget_is_recognised_and_its_steps_are_told():
+    params, found = recognised("lineage")
+    assert found == {
+        ("bert", "bert-untrained"): "no pretraining",
+        ("bert", "bert-no-nsp"): "no next-sentence prediction",
+        ("bert", "bert-left-to-right"): "left to right, and no next-sentence prediction",
+        ("bert-no-nsp", "bert-left-to-right"): "left to right instead of both ways",
+    }
+    base, other, none = (params.family_settings(name) for name in ("bert", "bert-no-nsp", "bert-untrained"))
+    told = f"as under an equal CPU budget: {other['steps']:,} against {base['steps']:,} steps"
+    assert other_budget(base, other) == told
+    assert other_budget(base, base) == other_budget(base, none) == ""
+
+
+def test_a_change_with_no_training_at_all_is_another_change():
+    before, after = settings(next(one for one in EFFECTS if one.what == "no next-sentence prediction"))
+    assert effect_of("bert", before, after | {"steps": before["steps"] + 1}) is not None
+    assert effect_of("bert", before, after | {"steps": 0}) is None
+    assert effect_of("bert", before | {"steps": 0}, after) is None
 
 
 def differences(names: tuple[str, ...], after: str, before: str) -> dict[str, float]:

@@ -108,6 +108,17 @@ def test_ablations_stand_beside_the_published_effect(table):
     assert (smoothing["difference"], smoothing["published"], smoothing["verdict"]) == (70, None, "same sign")
 
 
+def test_an_ablation_says_how_long_both_were_trained():
+    params = toy_board.params()
+    variant = params.variants["bert-no-nsp"]
+    longer = variant.model_copy(update={"overrides": {**variant.overrides, "steps": 12345}})
+    changed = params.model_copy(update={"variants": {**params.variants, "bert-no-nsp": longer}})
+    found = {one["variant"]: one for one in build_table(changed, toy_board.metrics(), {})["ablations"]}
+    steps = params.family_settings("bert")["steps"]
+    assert found["bert-no-nsp"]["budget"] == f"as under an equal CPU budget: 12,345 against {steps:,} steps"
+    assert found["bert-untrained"]["budget"] == ""
+
+
 def test_an_effect_the_other_way_is_called_opposite():
     metrics = toy_board.metrics()
     task = metrics["tasks"]["cola"]
