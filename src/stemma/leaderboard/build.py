@@ -34,7 +34,8 @@ def write_leaderboard(params: Params, path: Path, *, tasks: Path, evaluation: Pa
         answers = {system: by_seed for system, by_seed in answers.items() if by_seed}  # chance has none
         degenerate[name] = {system: degenerate_seeds(task, of, majority) for system, of in answers.items()}
         first = {system: next(iter(by_seed.values())) for system, by_seed in answers.items()}
-        samples[name] = sample_rows(task, rows, first, found["variants"])
+        families = {variant: params.variants[variant].family for variant in found["variants"]}
+        samples[name] = sample_rows(task, rows, first, families)
     table = build_table(params, metrics, degenerate) | {"samples": samples}
     write_json(path, table)
     write_text(path.with_suffix(".md"), markdown(table))

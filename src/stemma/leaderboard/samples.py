@@ -1,4 +1,7 @@
-"""A few test rows of a task with every system's answer: such as one system gets right and the others do not, and the reverse."""
+"""A few test rows of a task with every system's answer: such as one family gets right and the others do not, and the reverse.
+
+Of a task that asks for numbers: the rows on which a family's error is smallest and largest.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -9,23 +12,23 @@ import pyarrow as pa
 
 from stemma.config import Task
 from stemma.leaderboard.answers import answer_column
-from stemma.tasks.metrics import per_example
+from stemma.tasks.metrics import Floats, Statistics, per_example
 from stemma.tasks.systems import all_right
 
 __all__ = ["sample_rows"]
 
-Right = npt.NDArray[np.bool_]
-_SHOWN: Final = 6
+_FEWEST: Final = 6  # rows, if there are so many; of many families, two for each
 _WIDTH: Final = 280  # characters of a text that are shown
 _LEAD: Final = 120  # of these, at most so many stand before the answer
 
 
 def sample_rows(
-    task: Task, rows: pa.Table, answers: Mapping[str, pa.Table], chosen_for: Sequence[str]
+    task: Task, rows: pa.Table, answers: Mapping[str, pa.Table], families: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """Rows with what was asked, what was wanted, and what each system answered; `chosen_for` names whose rows to find."""
-    right = {name: all_right(per_example(task.kind, rows, table, task.labels)) for name, table in answers.items()}
-    picked = _pick({name: right[name] for name in chosen_for}, len(rows))
+    """Rows with what was asked, what was wanted, and what each system answered; `families` says whose rows to find."""
+    runs = {name: per_example(task.kind, rows, table, task.labels) for name, table in answers.items()}
+    right = {name: all_right(run) for name, run in runs.items()}
+    picked = _pick({name: _quality(runs[name], right[name]) for name in families}, families, len(rows))
     shown = rows.take(picked).to_pylist()
     given = {name: table[answer_column(table)].take(picked).to_pylist() for name, table in answers.items()}
     samples = []
@@ -36,26 +39,37 @@ def sample_rows(
     return samples
 
 
-def _pick(right: Mapping[str, Right | None], num_rows: int) -> list[int]:
-    """For each system in turn the row that it alone gets right and the row that it alone gets wrong, as nearly as there is."""
-    known = [of for of in right.values() if of is not None]
-    if not known:
-        return list(range(min(_SHOWN, num_rows)))
-    table = np.stack(known)
-    picked = dict.fromkeys(_candidates(table))
-    return list(picked)[:_SHOWN]
+def _quality(run: Statistics, right: npt.NDArray[np.bool_] | None) -> Floats | None:
+    """How good each answer is: above zero is right, or of a number nearer than half of them are."""
+    if "given_score" in run:
+        errors = np.abs(run["given_score"] - run["gold_score"])
+        return np.asarray(np.median(errors) - errors) if len(errors) else None
+    return None if right is None else np.where(right, 1.0, -1.0)
 
 
-def _candidates(table: Right) -> Iterator[int]:
-    """Rows in the order of what they tell, the first of equals first."""
-    others = table.sum(axis=0) - table
-    for wanted in (True, False):
-        for own, of_others in zip(table, others, strict=True):
-            places = np.flatnonzero(own == wanted)
-            if len(places):
-                value = of_others[places] if wanted else -of_others[places]
-                yield int(places[value.argmin()])
-    yield from range(table.shape[1])
+def _pick(quality: Mapping[str, Floats | None], families: Mapping[str, str], num_rows: int) -> list[int]:
+    """Two rows for a system of each family, held against those of other families; then for all; then from the beginning."""
+    known = {name: of for name, of in quality.items() if of is not None}
+    first = {families[name]: name for name in reversed(known)}
+    picked: dict[int, None] = {}
+    representatives = [name for name in known if name in first.values()] if len(first) > 1 else []
+    for names in (representatives, list(known)):
+        for order in _turns([known[name] for name in names]):
+            free = next((int(place) for place in order if int(place) not in picked), None)
+            if free is not None:
+                picked[free] = None
+    picked |= dict.fromkeys(range(num_rows))
+    return list(picked)[: max(_FEWEST, 2 * len(first))]
+
+
+def _turns(quality: Sequence[Floats]) -> Iterator[npt.NDArray[np.int64]]:
+    """For each system the rows that it does well on, those first that the others do worst on; then the reverse."""
+    total = np.sum(quality, axis=0)
+    for own in quality:
+        others = total - own
+        for sign in (1, -1):
+            order = np.lexsort((sign * others, -sign * own))
+            yield order[sign * own[order] >= 0]
 
 
 def _asked(row: Mapping[str, Any]) -> list[dict[str, str]]:
