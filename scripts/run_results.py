@@ -20,6 +20,7 @@ _REPORTS: Final = {  # whole files, by the stage that makes them
         "reports/evaluation/results.md",
         "reports/leaderboard.json",
         "reports/leaderboard.md",
+        "reports/leaderboard.html",
     ),
 }
 

@@ -13,6 +13,7 @@ import pytest
 from flows.stages import StageFailedError
 from scripts import run_pieces
 from scripts.run_pieces import PieceOfRun, RunRecord, StageRecord, group_cpu_seconds, listed_order
+from scripts.run_results import write_results
 from stemma.adapters.plan import Plan
 from stemma.errors import InputError
 
@@ -60,6 +61,19 @@ def root(tmp_path: Path) -> Path:
     (tmp_path / "params.yaml").write_text("variants: {small: {}, large: {}}\n")
     RunRecord(root=tmp_path, commit="c", profile="p").save()
     return tmp_path
+
+
+def test_the_whole_table_is_kept_once_evaluate_is_done(root: Path, tmp_path: Path) -> None:
+    (root / "dvc.lock").write_text("stages: {prepare: {cmd: x}, evaluate: {cmd: x}}\n")
+    names = [f"leaderboard.{ending}" for ending in ("html", "json", "md")]
+    (root / "reports").mkdir()
+    for name in names:
+        (root / "reports" / name).write_text(name)
+    record = RunRecord.read(root)
+    write_results(root, tmp_path / "results", record, ["evaluate"])
+    assert not list((tmp_path / "results").glob("leaderboard*"))
+    write_results(root, tmp_path / "results", record, [])
+    assert sorted(path.name for path in (tmp_path / "results").glob("leaderboard*")) == names
 
 
 def run(
