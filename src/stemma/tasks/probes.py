@@ -11,7 +11,6 @@ SimLex-999 come with.
 Words stay as they are written; it is for those who ask to spell them as a model does.
 """
 
-import csv
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations
@@ -132,16 +131,16 @@ def _read_bats(file: InputFile) -> Iterator[Row]:
 
 
 def _read_msr(file: InputFile) -> Iterator[Row]:
-    """MSR's questions (Mikolov et al. 2013), a line each, below their columns' names."""
-    lines = csv.reader(f"{line}\n" for _, line in read_lines(file.path, file.name))
-    header = next(lines, [])
+    """MSR's questions (Mikolov et al. 2013), a line each, below their columns' names; no word has a comma or a quote."""
+    lines = ((number, line.split(",")) for number, line in read_lines(file.path, file.name) if line)
+    number, header = next(lines, (1, []))
     missing = [name for name in _MSR_COLUMNS if name not in header]
     if missing:
-        raise InputError(f"{file.name}:1: no column {missing[0]!r}; expected {', '.join(_MSR_COLUMNS)}")
+        raise InputError(f"{file.name}:{number}: no column {missing[0]!r}; expected {', '.join(_MSR_COLUMNS)}")
     places = [header.index(name) for name in _MSR_COLUMNS]
-    for fields in lines:
+    for number, fields in lines:
         if len(fields) != len(header):
-            raise InputError(f"{file.name}:{lines.line_num}: {len(fields)} columns, expected {len(header)}")
+            raise InputError(f"{file.name}:{number}: {len(fields)} columns, expected {len(header)}")
         yield _question(*(fields[place] for place in places))
 
 
