@@ -76,6 +76,7 @@ def params(**changes: Any) -> Params:
     offline = {"kind": "analogy", "source": {"kind": "offline", "recipe": "story-plurals", "questions": 10}}
     values["probes"] = {"wordsim353": similarity, "story-plurals": offline}
     values["release"]["floors"] = {}
+    values["evaluation"]["notes"] = {"cola": "its dev file, 100 rows for training"}
     return parse_settings(Params, values | changes, "test")
 
 

@@ -398,12 +398,13 @@ class Finetuning(Settings):
 
 
 class Evaluation(Settings):
-    """How scores get their intervals."""
+    """How scores get their intervals, and what the table says of a task beside them."""
 
     confidence: Share
     bootstrap_draws: PositiveInt
     bootstrap_seed: int
     pseudo_perplexity_sentences: PositiveInt
+    notes: dict[Name, str] = {}  # of a task or probe: how its protocol differs from the usual; changes no result
 
 
 class Release(Settings):
@@ -458,6 +459,12 @@ class Params(Settings):
             self._check_pair(name, pair)
         for name in self.release.floors:
             _known("release.floors", name, self.tasks)
+        return self
+
+    @model_validator(mode="after")
+    def _notes_are_of_columns(self) -> "Params":
+        for name in self.evaluation.notes:
+            _known("evaluation.notes", name, {**self.tasks, **self.probes})
         return self
 
     def _check_tuned_on(self, name: str, task: Task) -> None:

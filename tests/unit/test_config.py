@@ -90,6 +90,7 @@ REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
         "pairs.both: the key must be 'bert-out-of-order'",
     ),
     "a floor for no task": (put("release.floors", {"glue": 0.5}), "release.floors: no 'glue' among"),
+    "a note of no column": (put("evaluation.notes", {"glue": "dev"}), "evaluation.notes: no 'glue' among"),
     "shell characters in a variant": (put("variants.bert; touch pwned", VARIANT), "is not a name: use small letters"),
     "a substitution in a task": (put("tasks.$(touch pwned)", {}), "is not a name: use small letters"),
     "a path in a corpus": (put("corpora.../../etc", {}), "is not a name: use small letters"),

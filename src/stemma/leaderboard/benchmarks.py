@@ -1,9 +1,10 @@
-"""Which public benchmark a task of `params.yaml` is: known by its name, however that is spelt."""
+"""Which public benchmark a task of `params.yaml` is: known by its format and files, or by its name, however that is spelt."""
 
 import re
 from typing import Final
 
-from stemma.config import OfflineProbe, OfflineTask, Params
+from stemma.config import OfflineProbe, OfflineTask, Params, ProbeBundled, TaskFiles, TaskHub
+from stemma.tasks.known import KNOWN, official_rows
 
 __all__ = ["TITLES", "benchmark_of"]
 
@@ -53,6 +54,24 @@ def benchmark_of(params: Params, column: str) -> str | None:
     source = params.tasks[column].source if column in params.tasks else params.probes[column].source
     if isinstance(source, OfflineTask | OfflineProbe):
         return None
-    plain = re.sub(r"[^a-z0-9]", "", column.lower())
-    name = _SPELLINGS.get(plain, plain)
-    return name if name in TITLES else None
+    if isinstance(source, ProbeBundled):
+        return _named(source.name)
+    if isinstance(source, TaskFiles | TaskHub) and source.format in KNOWN:
+        return _of_format(source, column)
+    return _named(column)
+
+
+def _of_format(source: TaskFiles | TaskHub, column: str) -> str | None:
+    """A known format is that of one benchmark: the task is it where its test file is one that was published, or by its name."""
+    files = source.files.get("test", []) if isinstance(source, TaskFiles) else [source.splits.get("test", "")]
+    found = _named(source.format or "")
+    if found == "mnli" and any("mismatched" in file for file in files):
+        found = "mnlimm"
+    official = isinstance(source, TaskHub) or all(official_rows(source.format, file) for file in files)
+    return found if official or _named(column) == found else None
+
+
+def _named(name: str) -> str | None:
+    plain = re.sub(r"[^a-z0-9]", "", name.lower())
+    found = _SPELLINGS.get(plain, plain)
+    return found if found in TITLES else None

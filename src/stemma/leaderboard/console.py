@@ -26,7 +26,8 @@ def console_tables(table: Mapping[str, Any], made: Mapping[str, Sequence[str]], 
         columns = table["columns"][begin : begin + step]
         rows = list(_published(table, columns))
         if rows:
-            yield _table(_PUBLISHED, ["", *(column["name"] for column in columns), "source"], rows)
+            heads = ["\n".join(filter(None, [column["name"], column["note"]])) for column in columns]
+            yield _table(_PUBLISHED, ["", *heads, "source"], rows)
     effects = [
         [
             f"{one['variant']} − {one['base']}",
@@ -71,7 +72,8 @@ def comparison_table(compared: Sequence[Mapping[str, Any]]) -> "Table":
 
 
 def _heading(column: Mapping[str, Any]) -> str:
-    return f"{column['name']}\n{column['metric'].replace('_', ' ')}, n {column['n']:,}"
+    told = f"{column['metric'].replace('_', ' ')}, n {column['n']:,}"
+    return "\n".join(filter(None, [column["name"], told, column["note"]]))
 
 
 def _cell(cell: Mapping[str, Any] | None, column: Mapping[str, Any]) -> str:

@@ -27,7 +27,11 @@ def _scores(table: Mapping[str, Any]) -> str:
     rows = [
         [row["name"], *(_cell(row["cells"].get(column["name"]), column) for column in columns)] for row in table["rows"]
     ]
-    return _grid(["", *map(cells.heading, columns)], rows)
+    return _grid(["", *(_with_note(cells.heading(column), column) for column in columns)], rows)
+
+
+def _with_note(text: str, column: Mapping[str, Any]) -> str:
+    return f"{text}<br><small>{column['note']}</small>" if column["note"] else text
 
 
 def _cell(cell: Mapping[str, Any] | None, column: Mapping[str, Any]) -> str:
@@ -58,7 +62,7 @@ def _published(table: Mapping[str, Any]) -> list[str]:
     rows = [
         [
             f"{row['name']} ({row['split']})",
-            *(_published_cell(row["cells"].get(column["name"]), column) for column in columns),
+            *(_published_cell(row["cells"].get(column["name"])) for column in columns),
             row["source"] + (", by transcriptions that agree" if row["read"] == "transcriptions" else ""),
             row["protocol"] + (f"; average {row['average']}" if row["average"] else ""),
         ]
@@ -66,15 +70,18 @@ def _published(table: Mapping[str, Any]) -> list[str]:
     ]
     if not rows:
         return []
-    note = "None of these were measured here. Ours are on rows held out here; a metric is named where it is not the column's."
-    return [_grid(["", *(column["name"] for column in columns), "source", "protocol"], rows), note]
+    note = (
+        "None of these were measured here. Below a figure stands how its rows and its metric differ from ours, and in the last "
+        "column how the rest of its protocol does."
+    )
+    heads = [_with_note(column["name"], column) for column in columns]
+    return [_grid(["", *heads, "source", "protocol"], rows), note]
 
 
-def _published_cell(cell: Mapping[str, Any] | None, column: Mapping[str, Any]) -> str:
+def _published_cell(cell: Mapping[str, Any] | None) -> str:
     if cell is None:
         return cells.NONE
-    other = "" if cell["metric"] == column["metric"] else f" ({cell['metric'].replace('_', ' ')})"
-    return f"{cell['value']:.3f}{other}"
+    return f"{cell['value']:.3f}" + (f"<br><small>{'; '.join(cell['differs'])}</small>" if cell["differs"] else "")
 
 
 def _comparisons(table: Mapping[str, Any]) -> list[str]:

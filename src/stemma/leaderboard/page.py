@@ -52,6 +52,7 @@ def _heat_map(table: Mapping[str, Any]) -> list[Html]:
             column["name"],
             element("small", _plain(column["metric"])),
             element("small", f"n {column['n']:,}"),
+            _note(column),
             scope="col",
         )
         for column in columns
@@ -104,12 +105,13 @@ def _published(table: Mapping[str, Any]) -> list[Html]:
     if not columns:
         return []
     heads = [
-        element("th", column["name"], element("small", _plain(column["metric"])), scope="col") for column in columns
+        element("th", column["name"], element("small", _plain(column["metric"])), _note(column), scope="col")
+        for column in columns
     ]
     heads += [element("th", "source", scope="col"), element("th", "how its protocol differs", scope="col")]
     lines = []
     for row in rows:
-        figures = [_published_cell(row["cells"].get(column["name"]), column) for column in columns]
+        figures = [_published_cell(row["cells"].get(column["name"])) for column in columns]
         read = element("small", "by transcriptions that agree") if row["read"] == "transcriptions" else ""
         average = element("small", f"average {row['average']}") if row["average"] else ""
         lines.append(
@@ -122,16 +124,16 @@ def _published(table: Mapping[str, Any]) -> list[Html]:
             )
         )
     note = (
-        "None of these were measured here, and none of their protocols is ours: the last column says how each differs."
+        "None of these were measured here. Below a figure stands how its rows and its metric differ from ours, and in the last "
+        "column how the rest of its protocol does."
     )
     return [_grid(heads, lines, "wide", "Published figures"), element("p", note, class_="note")]
 
 
-def _published_cell(cell: Mapping[str, Any] | None, column: Mapping[str, Any]) -> Html:
+def _published_cell(cell: Mapping[str, Any] | None) -> Html:
     if cell is None:
         return element("td", cells.NONE)
-    other = element("small", _plain(cell["metric"])) if cell["metric"] != column["metric"] else ""
-    return element("td", f"{cell['value']:.3f}", other, title="; ".join(cell["differs"]))
+    return element("td", f"{cell['value']:.3f}", *(element("small", one) for one in cell["differs"]))
 
 
 def _curves(curves: Curves, named: Sequence[str]) -> list[Html]:
@@ -261,6 +263,10 @@ def _grid(heads: Sequence[Html], rows: Sequence[Html], class_: str, label: str) 
     head = element("thead", element("tr", element("th", ""), *heads))
     grid = element("table", head, element("tbody", join(rows)), class_=class_)
     return element("div", grid, class_="scroll", tabindex="0", role="region", aria_label=label)
+
+
+def _note(column: Mapping[str, Any]) -> Html:
+    return element("small", column["note"], class_="said") if column["note"] else Html()
 
 
 def _plain(metric: str) -> str:

@@ -24,6 +24,7 @@ table{border-collapse:collapse;min-width:100%;font-size:.85rem;font-variant-nume
 th,td{padding:.4rem .6rem;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}
 tr:last-child>*{border-bottom:0}thead th{background:var(--card)}
 th small,td small{display:block;font-weight:400;white-space:nowrap}
+small.said,.wide td small{white-space:normal}small.said{min-width:11rem}
 tbody th{position:sticky;left:0;background:var(--paper);border-right:1px solid var(--line);min-width:7rem;
 max-width:12rem;overflow-wrap:break-word;z-index:1}
 thead th:first-child{position:sticky;left:0;z-index:2}

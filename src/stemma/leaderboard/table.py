@@ -8,6 +8,7 @@ from stemma.config import Params
 from stemma.leaderboard.benchmarks import TITLES, benchmark_of
 from stemma.leaderboard.effects import PERPLEXITY, Effect, effect_of, other_budget
 from stemma.leaderboard.missing import missing_pairs
+from stemma.leaderboard.own_rows import OwnRows, own_rows
 from stemma.leaderboard.probes import compare_probes, probe_cells, probe_columns
 from stemma.leaderboard.published import PUBLISHED, Published
 from stemma.leaderboard.translations import translation_cells, translation_columns
@@ -24,7 +25,7 @@ def build_table(params: Params, metrics: Mapping[str, Any], degenerate: Degenera
         "confidence": metrics["confidence"],
         "columns": columns,
         "rows": _rows(params, metrics, degenerate),
-        "published": _published(columns),
+        "published": _published(params, columns),
         "missing": missing_pairs(params, metrics),
         "comparisons": {name: task["comparisons"] for name, task in metrics["tasks"].items()}
         | compare_probes(params, metrics),
@@ -39,7 +40,10 @@ def _columns(params: Params, metrics: Mapping[str, Any]) -> list[dict[str, Any]]
     ]
     known = [*tasks, *probe_columns(params, metrics)]
     public = [column | {"benchmark": benchmark_of(params, column["name"])} for column in known]
-    return [*public, *translation_columns(params, metrics)]
+    notes = params.evaluation.notes
+    return [
+        column | {"note": notes.get(column["name"], "")} for column in (*public, *translation_columns(params, metrics))
+    ]
 
 
 def _rows(params: Params, metrics: Mapping[str, Any], degenerate: Degenerate) -> list[dict[str, Any]]:
@@ -64,12 +68,19 @@ def _cell(row: Mapping[str, Any], n: int, degenerate: Sequence[int]) -> dict[str
     return {**figures, "n": n, "degenerate": len(degenerate), "note": ""}
 
 
-def _published(columns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _published(params: Params, columns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The published rows that have a figure in one of these columns."""
     rows = []
+    ours = {
+        name: own_rows(params, name, column["n"])
+        for column in columns
+        if column["benchmark"] and (name := column["name"])
+    }
     for one in PUBLISHED:
         cells = {
-            column["name"]: _published_cell(one, column) for column in columns if column["benchmark"] in one.figures
+            column["name"]: _published_cell(one, column, ours[column["name"]])
+            for column in columns
+            if column["benchmark"] in one.figures
         }
         if cells:
             row = {"name": one.system, "source": one.source, "split": one.split, "protocol": one.protocol}
@@ -77,11 +88,11 @@ def _published(columns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return rows
 
 
-def _published_cell(row: Published, column: Mapping[str, Any]) -> dict[str, Any]:
+def _published_cell(row: Published, column: Mapping[str, Any], ours: OwnRows) -> dict[str, Any]:
     """The figure in the column's own metric, or in the first that there is, with the difference named."""
     figures = row.figures[column["benchmark"]]
     metric = column["metric"] if column["metric"] in figures else next(iter(figures))
-    differs = [f"{row.split} set of {TITLES[column['benchmark']]}, ours {column['n']:,} rows held out here"]
+    differs = list(filter(None, [ours.differ(row.split)]))
     if metric != column["metric"]:
         called = "a metric that the source does not name" if metric == "unsaid" else _plain(metric)
         differs.append(f"{called}, ours {_plain(column['metric'])}")

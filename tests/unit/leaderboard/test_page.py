@@ -90,6 +90,8 @@ def test_marks_and_reasons_are_shown(reader):
     assert " on word-order, cola: it has no encoder to fine-tune" in text
     assert "-0.500 [-0.530, -0.470]" in text
     assert "-0.565 on CoLA" in text
+    assert reader.text.count("its dev file, 100 rows for training") == 2
+    assert "test set, ours the file c" in reader.text
     assert reader.text.count("accuracy 0.500") == 2 * len(toy_board.SCORES)  # beside each of Matthews' correlations
 
 
@@ -122,7 +124,13 @@ def test_markdown_has_every_part(table):
     text = markdown(table)
     assert "| bert-untrained | 0.000 [-0.020, 0.020]<br><small>accuracy 0.500</small><br>2 seeds |" in text
     assert "*degenerate (1 of 2 seeds)*" in text
-    assert "| BERT BASE (test) | 0.521 | – | Devlin et al. 2019, Table 1 |" in text
+    assert (
+        "| BERT BASE (test) | 0.521<br><small>test set, ours the file c</small> | – | Devlin et al. 2019, Table 1 |"
+        in text
+    )
+    assert (
+        text.count("<br><small>its dev file, 100 rows for training</small> |") == 2
+    )  # below the heading, here and there
     assert "| cola | bert − bert-untrained | +0.500 [+0.470, +0.530] | 0.001 | < 0.001 | 0.040 |" in text
     assert "average 79.6 over GLUE without WNLI" in text
     assert "- transformer on word-order, cola: it has no encoder to fine-tune" in text
@@ -140,7 +148,7 @@ def test_a_terminal_shows_as_many_columns_as_fit(table):
     made = {"bert": ["0123abcd", "12", "34"]}
     text = show(*console_tables(table, made, 100))
     assert text.count("Mean over seeds, and interval") == 3
-    for part in ("degenerate", "accuracy 0.500", "0.521", "0123abcd", "GLUE's", "no vectors"):
+    for part in ("degenerate", "accuracy 0.500", "rows for training", "0.521", "0123abcd", "GLUE's", "no vectors"):
         assert part in text
     assert max(map(len, text.splitlines())) <= 100
 

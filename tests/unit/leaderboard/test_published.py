@@ -66,6 +66,26 @@ def test_a_benchmark_is_known_however_it_is_spelt():
     assert benchmark_of(params, "story-plurals") is None
 
 
+KNOWN_FILES: list[tuple[str, str, str, str | None]] = [  # a task's name, its format, its test file, and what it is
+    ("sentiment", "sst-2", "SST-2/dev.tsv.gz", "sst2"),
+    ("squadshifts", "squad-1.1", "new_wiki_v1.0.json.gz", None),
+    ("squad", "squad-1.1", "questions.json", "squad"),
+    ("cola", "rte", "RTE/dev.tsv", "rte"),
+    ("cola", "rte", "own.tsv", None),
+    ("inference", "mnli", "dev_mismatched.tsv", "mnlimm"),
+    ("inference", "mnli", "dev_matched.tsv", "mnli"),
+    ("ax", "ax", "diagnostic.tsv", None),
+]
+
+
+@pytest.mark.parametrize(("name", "format_name", "file", "benchmark"), KNOWN_FILES)
+def test_a_known_format_says_which_benchmark_its_files_are_of(name, format_name, file, benchmark):
+    params = toy_board.params()
+    source = params.tasks["cola"].source.model_copy(update={"format": format_name, "files": {"test": [file]}})
+    task = params.tasks["cola"].model_copy(update={"source": source})
+    assert benchmark_of(params.model_copy(update={"tasks": {name: task}}), name) == benchmark
+
+
 def settings(effect: Effect) -> tuple[dict[str, Any], dict[str, Any]]:
     base = {**load_params(ROOT / "params.yaml").families[effect.family], **effect.before}
     return base, {**base, **effect.after}

@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from stemma.config import Params
+from stemma.config import Params, Probe, ProbeFiles, TaskHub
 from stemma.errors import InputError
 from stemma.leaderboard.cells import score
 from stemma.leaderboard.compare import compare_rows
+from stemma.leaderboard.own_rows import own_rows
 from stemma.leaderboard.table import build_table
 from stemma.statistics import holm
 from tests import toy_board
@@ -76,9 +77,54 @@ def test_published_rows_stand_there_only_for_a_column_of_that_name(table):
     assert bert["cells"]["cola"] == {
         "value": 0.521,
         "metric": "matthews",
-        "differs": ["test set of CoLA, ours 1,043 rows held out here"],
+        "differs": ["test set, ours the file c"],
     }
     assert "without WNLI" in bert["average"]
+
+
+SOURCES: list[tuple[dict[str, Any], str, str]] = [  # files, and how the rows of a dev and of a test figure differ
+    ({"test": ["$STEMMA_DATA/glue/CoLA/dev.tsv.gz"]}, "", "test set, ours dev"),
+    ({"test": ["eng.testa"]}, "", "test set, ours dev"),
+    ({"test": ["original/sts-test.tsv.gz"]}, "dev set, ours test", ""),
+    (
+        {"train": ["all.tsv"], "test": ["all.tsv"]},
+        "dev set, ours rows held out here",
+        "test set, ours rows held out here",
+    ),
+    ({"test": ["a.tsv", "b.tsv"]}, "dev set, ours several files", "test set, ours several files"),
+    ({"test": ["evaluated.tsv"]}, "dev set, ours the file evaluated.tsv", "test set, ours the file evaluated.tsv"),
+]
+
+
+@pytest.mark.parametrize(("files", "dev", "test"), SOURCES, ids=lambda value: str(value)[:30])
+def test_published_rows_say_truly_what_rows_ours_are(files, dev, test):
+    params, metrics = toy_board.params(), toy_board.metrics()
+    source = params.tasks["cola"].source.model_copy(update={"files": files})
+    tasks = {"cola": params.tasks["cola"].model_copy(update={"source": source})}
+    metrics["tasks"] = {"cola": metrics["tasks"]["cola"]}
+    published = build_table(params.model_copy(update={"tasks": tasks, "pairs": {}}), metrics, {})["published"]
+    found = {row["split"]: row["cells"]["cola"]["differs"] for row in published if "cola" in row["cells"]}
+    assert found == {split: [what] if what else [] for split, what in (("dev", dev), ("test", test))}
+
+
+def test_a_part_of_a_file_and_of_the_hub_is_said_too():
+    params = toy_board.params()
+    parts = {"files": {"test": ["dev-v1.1.json"]}, "max_examples": {"test": 2000}}
+    source = params.tasks["cola"].source.model_copy(update=parts)
+    squad = params.tasks["cola"].model_copy(update={"source": source})
+    hub = TaskHub(kind="hub", dataset="glue", revision="1", splits={"test": "validation_mismatched"}, format="mnli")
+    mnli = params.tasks["cola"].model_copy(update={"source": hub})
+    changed = params.model_copy(update={"tasks": {"squad": squad, "other": mnli}})
+    assert own_rows(changed, "squad", 2000).differ("dev") == "dev set, ours 2,000 rows of dev"
+    assert own_rows(changed, "other", 9832).differ("dev") == ""
+    assert own_rows(changed, "wordsim353", 353).differ("test") == ""
+
+
+def test_a_note_stands_in_its_column():
+    params = toy_board.params()
+    noted = params.evaluation.model_copy(update={"notes": {"cola": "half of it", "wordsim353": "all"}})
+    columns = build_table(params.model_copy(update={"evaluation": noted}), toy_board.metrics(), {})["columns"]
+    assert [column["note"] for column in columns] == ["", "half of it", "all", "", ""]
 
 
 def test_another_metric_than_ours_is_named():
@@ -152,13 +198,15 @@ def pairs(name: str, values: list[float]) -> dict[str, Any]:
 
 def pairs_settings() -> Params:
     params = toy_board.params()
-    probe = params.probes["wordsim353"].model_copy(update={"kind": "minimal-pairs"})
+    probe = Probe(kind="minimal-pairs", source=ProbeFiles(kind="files", paths=["pairs"], max_pairs=200))
     return params.model_copy(update={"probes": {"blimp": probe}})
 
 
 def test_minimal_pairs_are_a_column_and_are_paired_over_paradigms():
     board = build_table(pairs_settings(), with_pairs(toy_board.metrics()), {})
     assert [row["name"] for row in board["published"] if "blimp" in row["cells"]][:2] == ["5-gram", "LSTM"]
+    (differs,) = {tuple(row["cells"]["blimp"]["differs"]) for row in board["published"] if "blimp" in row["cells"]}
+    assert differs == ("test set, ours 200 pairs of each paradigm",)
     cells = rows(board)["bert"]["cells"]
     assert (cells["blimp"]["mean"], cells["blimp"]["note"]) == (pytest.approx(0.7), "pseudo-likelihood")
     missing = {one["variant"]: one["reason"] for one in board["missing"] if one["column"] == "blimp"}
