@@ -20,18 +20,21 @@ def console_tables(table: Mapping[str, Any], made: Mapping[str, Sequence[str]], 
     step = max(1, (width - _NAME) // _CELL)
     for begin in range(0, len(table["columns"]), step):
         columns = table["columns"][begin : begin + step]
-        rows = [[row["name"], *(_cell(row["cells"].get(one["name"]), one) for one in columns)] for row in table["rows"]]
+        rows = [
+            [_lines(row["name"], row["head"]), *(_cell(row["cells"].get(one["name"]), one) for one in columns)]
+            for row in table["rows"]
+        ]
         yield _table("Mean over seeds, and interval", ["", *map(_heading, columns)], rows)
     for begin in range(0, len(table["columns"]), step):
         columns = table["columns"][begin : begin + step]
         rows = list(_published(table, columns))
         if rows:
-            heads = ["\n".join(filter(None, [column["name"], column["note"]])) for column in columns]
+            heads = [_lines(column["name"], column["note"]) for column in columns]
             yield _table(_PUBLISHED, ["", *heads, "source"], rows)
     effects = [
         [
             f"{one['variant']} − {one['base']}",
-            "\n".join(filter(None, [one["what"], one["budget"]])),
+            _lines(one["what"], one["budget"]),
             effect["column"],
             cells.difference(effect),
             published_effect(effect),
@@ -73,14 +76,18 @@ def comparison_table(compared: Sequence[Mapping[str, Any]]) -> "Table":
 
 def _heading(column: Mapping[str, Any]) -> str:
     told = f"{column['metric'].replace('_', ' ')}, n {column['n']:,}"
-    return "\n".join(filter(None, [column["name"], told, column["note"]]))
+    return _lines(column["name"], told, column["note"])
 
 
 def _cell(cell: Mapping[str, Any] | None, column: Mapping[str, Any]) -> str:
     if cell is None:
         return cells.NONE
     notes = ", ".join(filter(None, [cells.seeds_note(cell), cells.degenerate_note(cell)]))
-    return "\n".join(filter(None, [cells.score(cell), cells.second(cell, column), notes]))
+    return _lines(cells.score(cell), cells.second(cell, column), notes)
+
+
+def _lines(*parts: str) -> str:
+    return "\n".join(filter(None, parts))
 
 
 def _published(table: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]) -> Iterator[list[str]]:

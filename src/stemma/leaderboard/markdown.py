@@ -25,25 +25,23 @@ def markdown(table: Mapping[str, Any]) -> str:
 def _scores(table: Mapping[str, Any]) -> str:
     columns = table["columns"]
     rows = [
-        [row["name"], *(_cell(row["cells"].get(column["name"]), column) for column in columns)] for row in table["rows"]
+        [_below(row["name"], row["head"]), *(_cell(row["cells"].get(column["name"]), column) for column in columns)]
+        for row in table["rows"]
     ]
-    return _grid(["", *(_with_note(cells.heading(column), column) for column in columns)], rows)
+    return _grid(["", *(_below(cells.heading(column), column["note"]) for column in columns)], rows)
 
 
-def _with_note(text: str, column: Mapping[str, Any]) -> str:
-    return f"{text}<br><small>{column['note']}</small>" if column["note"] else text
+def _below(text: str, note: str) -> str:
+    """A text with a note in small letters below it, if there is one."""
+    return f"{text}<br><small>{note}</small>" if note else text
 
 
 def _cell(cell: Mapping[str, Any] | None, column: Mapping[str, Any]) -> str:
     if cell is None:
         return cells.NONE
-    beside = cells.second(cell, column)
-    notes = [
-        f"<small>{beside}</small>" if beside else "",
-        cells.seeds_note(cell),
-        f"*{mark}*" if (mark := cells.degenerate_note(cell)) else "",
-    ]
-    return "<br>".join(filter(None, [cells.score(cell), *notes]))
+    mark = cells.degenerate_note(cell)
+    notes = [cells.seeds_note(cell), f"*{mark}*" if mark else ""]
+    return "<br>".join(filter(None, [_below(cells.score(cell), cells.second(cell, column)), *notes]))
 
 
 def _notes(table: Mapping[str, Any]) -> str:
@@ -74,14 +72,14 @@ def _published(table: Mapping[str, Any]) -> list[str]:
         "None of these were measured here. Below a figure stands how its rows and its metric differ from ours, and in the last "
         "column how the rest of its protocol does."
     )
-    heads = [_with_note(column["name"], column) for column in columns]
+    heads = [_below(column["name"], column["note"]) for column in columns]
     return [_grid(["", *heads, "source", "protocol"], rows), note]
 
 
 def _published_cell(cell: Mapping[str, Any] | None) -> str:
     if cell is None:
         return cells.NONE
-    return f"{cell['value']:.3f}" + (f"<br><small>{'; '.join(cell['differs'])}</small>" if cell["differs"] else "")
+    return _below(f"{cell['value']:.3f}", "; ".join(cell["differs"]))
 
 
 def _comparisons(table: Mapping[str, Any]) -> list[str]:

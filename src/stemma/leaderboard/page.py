@@ -71,7 +71,8 @@ def _heat_map(table: Mapping[str, Any]) -> list[Html]:
             )
             for column in columns
         ]
-        rows.append(element("tr", element("th", row["name"], family, scope="row"), *figures, class_=row["of"]))
+        head = element("small", row["head"], class_="said") if row["head"] else ""
+        rows.append(element("tr", element("th", row["name"], family, head, scope="row"), *figures, class_=row["of"]))
     note = (
         f"Means over seeds with {100 * table['confidence']:.4g} % bootstrap intervals over seeds and examples; where no seeds "
         "are named there is one run. The stronger the colour, the nearer to the best of its column. Degenerate: the run gives "

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from itertools import permutations
-from typing import Any
+from typing import Any, Final
 
 from stemma.config import Params
 from stemma.leaderboard.benchmarks import TITLES, benchmark_of
@@ -16,6 +16,7 @@ from stemma.leaderboard.translations import translation_cells, translation_colum
 __all__ = ["build_table"]
 
 Degenerate = Mapping[str, Mapping[str, Sequence[int]]]  # by task, then system: the seeds
+_HEADS: Final = {"cbow": "CBoW", "bilstm": "BiLSTM + attention"}
 
 
 def build_table(params: Params, metrics: Mapping[str, Any], degenerate: Degenerate) -> dict[str, Any]:
@@ -50,8 +51,11 @@ def _rows(params: Params, metrics: Mapping[str, Any], degenerate: Degenerate) ->
     """Baselines as the tasks name them, then every variant, also one without a figure."""
     tasks = metrics["tasks"]
     baselines = dict.fromkeys(name for task in tasks.values() for name in task["order"] if name not in task["variants"])
-    rows = [{"name": name, "of": "baseline", "family": None} for name in baselines]
-    rows += [{"name": name, "of": "variant", "family": variant.family} for name, variant in params.variants.items()]
+    rows = [{"name": name, "of": "baseline", "family": None, "head": ""} for name in baselines]
+    rows += [
+        {"name": name, "of": "variant", "family": variant.family, "head": _head(params, name, tasks)}
+        for name, variant in params.variants.items()
+    ]
     for row in rows:
         name = str(row["name"])
         row["cells"] = {
@@ -61,6 +65,15 @@ def _rows(params: Params, metrics: Mapping[str, Any], degenerate: Degenerate) ->
         }
         row["cells"] |= probe_cells(metrics, name) | translation_cells(params, metrics, name)
     return rows
+
+
+def _head(params: Params, variant: str, tasks: Mapping[str, Any]) -> str:
+    """What network tasks put on a variant's word vectors, where it has any task; none of a variant that is its own network."""
+    settings = params.family_settings(variant)
+    if "task_network" not in settings or not any(variant in task["rows"] for task in tasks.values()):
+        return ""
+    tuned = {"frozen": "frozen vectors", "whole": "tuned vectors"}[settings["tune"]]
+    return f"{_HEADS[settings['task_network']]} head, {tuned}"
 
 
 def _cell(row: Mapping[str, Any], n: int, degenerate: Sequence[int]) -> dict[str, Any]:

@@ -9,7 +9,9 @@ from stemma.config import Params, Probe, ProbeFiles, TaskHub
 from stemma.errors import InputError
 from stemma.leaderboard.cells import score
 from stemma.leaderboard.compare import compare_rows
+from stemma.leaderboard.markdown import markdown
 from stemma.leaderboard.own_rows import own_rows
+from stemma.leaderboard.page import page
 from stemma.leaderboard.table import build_table
 from stemma.statistics import holm
 from tests import toy_board
@@ -41,6 +43,21 @@ def test_every_variant_has_a_row_after_the_baselines(table):
     assert (cell["mean"], cell["low"], cell["high"], cell["n"], cell["seeds"]) == (0.5, 0.48, 0.52, 1043, [0.5, 0.5])
     assert rows(table)["glove"]["cells"]["wordsim353"]["coverage"] == 0.85
     assert rows(table)["ngram"]["cells"] == {}
+
+
+def test_a_row_of_word_vectors_says_what_network_tasks_put_on_them(table):
+    assert {row["head"] for row in table["rows"]} == {""}  # no task has an answer of them
+    params, metrics = toy_board.params(), toy_board.metrics()
+    scores = metrics["tasks"]["cola"]["rows"]
+    metrics["tasks"]["cola"] = {**metrics["tasks"]["cola"], "rows": {**scores, "glove": scores["bert"]}}
+    heads = {name: row["head"] for name, row in rows(build_table(params, metrics, {})).items()}
+    assert {name: head for name, head in heads.items() if head} == {"glove": "CBoW head, frozen vectors"}
+    tuned = params.variants["glove"].model_copy(update={"overrides": {"task_network": "bilstm", "tune": "whole"}})
+    changed = params.model_copy(update={"variants": {**params.variants, "glove": tuned}})
+    board = build_table(changed, metrics, {}) | {"samples": {}}
+    assert rows(board)["glove"]["head"] == "BiLSTM + attention head, tuned vectors"
+    assert "| glove<br><small>BiLSTM + attention head, tuned vectors</small> |" in markdown(board)
+    assert '<small class="said">BiLSTM + attention head, tuned vectors</small>' in page(board, toy_board.CURVES)
 
 
 def test_degenerate_seeds_are_counted(table):
