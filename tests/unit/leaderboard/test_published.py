@@ -121,13 +121,16 @@ def test_the_ablations_of_the_profile_are_recognised():
     params, found = recognised("ablations")
     bert = {variant for base, variant in found if base == "bert"}
     of_bert = {name for name, variant in params.variants.items() if variant.family == "bert"}
-    assert bert == of_bert - {"bert", "bert-left-to-right-bilstm"}
+    others = {"bert-left-to-right-bilstm", "bert-four-layers", "bert-four-layers-features"}
+    assert bert == of_bert - {"bert"} - others
+    told = "a frozen encoder with a BiLSTM on its last four layers side by side"
+    assert found["bert-four-layers", "bert-four-layers-features"] == told
     gpt = {variant for base, variant in found if base == "gpt"}
     assert gpt == {"gpt-untrained", "gpt-no-auxiliary", "gpt-lstm"}
     assert found["bert-no-nsp", "bert-left-to-right"] == "left to right instead of both ways"
     assert found["bert", "bert-left-to-right"] == "left to right, and no next-sentence prediction"
     assert ("bert-left-to-right", "bert-left-to-right-bilstm") in found
-    assert len(found) == len(bert) + len(gpt) + 2
+    assert len(found) == len(bert) + len(gpt) + 3
 
 
 def test_an_ablation_of_an_equal_budget_is_recognised_and_its_steps_are_told():
@@ -175,6 +178,19 @@ TABLES = [
 def test_sizes_are_the_differences_of_the_papers_rows(family, what, names, after, before):
     effect = next(one for one in EFFECTS if (one.family, one.what) == (family, what))
     assert effect.sizes == pytest.approx(differences(names, after, before))
+
+
+@pytest.mark.parametrize(
+    ("features", "published"), [("last", 94.9), ("sum-last-four", 95.9), ("concat-last-four", 96.1)]
+)
+def test_features_are_held_against_the_tuned_model_on_dev(features, published):
+    (tuned,) = (
+        row.figures["conll2003"]["entity_f1"]
+        for row in PUBLISHED
+        if (row.system, row.split) == ("BERT BASE", "dev") and "conll2003" in row.figures
+    )
+    (effect,) = (one for one in EFFECTS if one.after.get("features") == features)
+    assert effect.sizes == {"conll2003": pytest.approx(published - tuned)}
 
 
 def test_no_pretraining_is_the_difference_of_two_published_rows():
