@@ -29,6 +29,7 @@ TITLES: Final = {
     "blimp": "BLiMP",
     "wordsim353": "WordSim-353",
     "simlex999": "SimLex-999",
+    "googleanalogies": "Google's analogies",
 }
 _SPELLINGS: Final = {
     "mnlim": "mnli",
@@ -46,6 +47,7 @@ _SPELLINGS: Final = {
     "stsbenchmark": "stsb",
     "wordsim": "wordsim353",
     "simlex": "simlex999",
+    "questionswords": "googleanalogies",
 }
 
 

@@ -40,7 +40,7 @@ def probe_cells(metrics: Mapping[str, Any], variant: str) -> dict[str, Any]:
             "low": figures.get("low"),
             "high": figures.get("high"),
             "seeds": [figures["value"]],
-            "also": {},
+            "also": _halves(figures.get("sections", {})),
             "n": figures.get("covered", figures["n"]),
             "coverage": figures.get("coverage", 1.0),
             "degenerate": 0,
@@ -49,6 +49,18 @@ def probe_cells(metrics: Mapping[str, Any], variant: str) -> dict[str, Any]:
         for name, figures in probe_figures(metrics, variant).items()
         if figures["value"] is not None
     }
+
+
+def _halves(sections: Mapping[str, Any]) -> dict[str, float]:
+    """Google's analogies in the halves that papers report: the sections of grammar, whose names say so, and the others."""
+    parts = {"semantic": (0, 0.0), "syntactic": (0, 0.0)}
+    for name, figures in sections.items():
+        half = "syntactic" if name.startswith("gram") else "semantic"
+        covered, right = parts[half]
+        parts[half] = (covered + figures["covered"], right + figures["covered"] * (figures["value"] or 0.0))
+    if not all(covered for covered, _ in parts.values()):
+        return {}
+    return {half: round(right / covered, 6) for half, (covered, right) in parts.items()}
 
 
 def compare_probes(params: Params, metrics: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:

@@ -12,6 +12,7 @@ _BESIDE: Final = {
     "spearman": ("pearson",),
     "pearson": ("spearman",),
     "entity_f1": ("precision", "recall"),
+    "accuracy": ("semantic", "syntactic"),  # of analogies
 }
 
 

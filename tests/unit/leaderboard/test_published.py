@@ -1,11 +1,12 @@
 """Published figures and effects: typed in right, and found for the tasks and changes that they are of."""
 
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from stemma.config import Params, load_params
+from stemma.config import Params, Probe, ProbeBundled, load_params
 from stemma.leaderboard.benchmarks import TITLES, benchmark_of
 from stemma.leaderboard.effects import EFFECTS, PERPLEXITY, Effect, effect_of, other_budget
 from stemma.leaderboard.published import PUBLISHED
@@ -54,6 +55,16 @@ def test_the_miniatures_average_counts_wnli():
         assert (sum(means.values()) + 62.3) / 9 == pytest.approx(float(row.average.split()[0]), abs=0.11)
 
 
+def test_the_analogies_accuracy_is_that_of_both_kinds_of_questions():
+    (row,) = (row for row in PUBLISHED if "googleanalogies" in row.figures)
+    counts = [int(number.replace(",", "")) for number in re.findall(r"(\d,\d{3}) of", row.protocol)]
+    right, semantic, syntactic = counts
+    assert right == semantic + syntactic
+    assert row.figures["googleanalogies"]["accuracy"] == pytest.approx(100 * right / (4103 + 8165), abs=0.005)
+    assert "38.97 %" in row.protocol
+    assert [round(100 * part, 2) for part in (semantic / 4103, syntactic / 8165)] == [38.97, 41.1]
+
+
 def test_a_benchmark_is_known_however_it_is_spelt():
     params = toy_board.params()
     spelt = {"cola": "cola", "SST-2": "sst2", "mnli_mismatched": "mnlimm", "squad-1.1": "squad", "squad-v2": "squad2"}
@@ -64,6 +75,8 @@ def test_a_benchmark_is_known_however_it_is_spelt():
     assert benchmark_of(own, "cola") is None  # whatever it is called
     assert benchmark_of(params, "wordsim353") == "wordsim353"
     assert benchmark_of(params, "story-plurals") is None
+    analogies = Probe(kind="analogy", source=ProbeBundled(kind="bundled", name="google-analogies"))
+    assert benchmark_of(params.model_copy(update={"probes": {"words": analogies}}), "words") == "googleanalogies"
 
 
 KNOWN_FILES: list[tuple[str, str, str, str | None]] = [  # a task's name, its format, its test file, and what it is

@@ -241,6 +241,22 @@ def test_minimal_pairs_are_a_column_and_are_paired_over_paradigms():
     assert one["difference"] == pytest.approx(0.05)
 
 
+def test_analogies_are_told_in_halves_where_both_are_asked():
+    metrics = toy_board.metrics()
+    sections = {
+        "capitals": {"covered": 30, "value": 0.5},
+        "family": {"covered": 10, "value": 0.1},
+        "gram1-adverbs": {"covered": 20, "value": 0.25},
+        "gram2-opposites": {"covered": 0, "value": None},
+    }
+    figures = {"metric": "accuracy", "n": 90, "covered": 60, "coverage": 2 / 3, "value": 0.35, "sections": sections}
+    metrics["word_vectors"]["glove"]["probes"]["story-plurals"] = figures
+    cell = rows(build_table(toy_board.params(), metrics, {}))["glove"]["cells"]["story-plurals"]
+    assert cell["also"] == {"semantic": 0.4, "syntactic": 0.25}
+    del sections["gram1-adverbs"]
+    assert rows(build_table(toy_board.params(), metrics, {}))["glove"]["cells"]["story-plurals"]["also"] == {}
+
+
 def test_a_single_paradigm_is_not_paired():
     metrics = with_pairs(toy_board.metrics())
     for variant in metrics["minimal_pairs"].values():
