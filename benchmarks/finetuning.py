@@ -36,6 +36,7 @@ TUNING: dict[str, Any] = {
     "epochs": 1,
     "batch_size": 32,
     "learning_rate": 1e-3,
+    "grid": None,
     "weight_decay": 0.01,
     "warmup_share": 0.1,
     "max_gradient_norm": 1.0,

@@ -67,6 +67,7 @@ class ReferenceTask:
             epochs=self.epochs,
             batch_size=32,
             learning_rate=self.learning_rate,
+            grid=None,
             weight_decay=0.01,
             warmup_share=0.1,
             max_gradient_norm=1.0,

@@ -19,12 +19,12 @@ import torch
 import transformers
 
 from stemma.code import closure
-from stemma.config import Pair, Params
+from stemma.config import Finetuning, Grid, Pair, Params
 from stemma.data import word_lines
 from stemma.files import digest_file
 from stemma.progress import NullProgress
 from stemma.stages import finetune, pretrain
-from stemma.tasks import tuning
+from stemma.tasks import grid, tuning
 from stemma.training import checkpoint, word_vectors
 from stemma.training.tracker import NullTracker
 from tests import toy_bert, toy_counts, toy_elmo, toy_gpt, toy_nnlm, toy_tasks, toy_transformer, toy_vectors
@@ -91,6 +91,15 @@ FINETUNE: dict[str, Callable[[], Watch | None]] = {
     "in the second seed": lambda: Watch(10, part=2),
     "while the result is written": lambda: die_in(finetune, "write_manifest", 2, before=True),
 }
+# With a grid of two points, of one epoch and of two, a part each for every seed.
+GRID: dict[str, Callable[[], Watch | None]] = {
+    "in the first point": lambda: Watch(5),
+    "in the second point": lambda: Watch(11, part=2),
+    "while the first point's result is kept": lambda: die_in(checkpoint, "save_file", 2, half=True),
+    "before the second's is": lambda: die_in(grid, "_state", 2, before=True),
+    "in the second seed": lambda: Watch(10, part=4),
+    "while the result is written": lambda: die_in(finetune, "write_manifest", 2, before=True),
+}
 # NNLM, GPT, the Transformer and ELMo (whose second epoch begins with step 10) take 12 steps too, then validate.
 LANGUAGE_MODEL: dict[str, Callable[[], Watch | None]] = {
     "between two checkpoints": lambda: Watch(7),
@@ -144,9 +153,17 @@ def run_pretrain(folder: Path, out: Path, watch: Watch) -> None:
     pretrain.run("bert", Params(**settings), NullTracker(), watch, **data, out=out)
 
 
-def run_finetune(folder: Path, out: Path, watch: Watch, *, family: str = "bert", task: str = "first") -> None:
+def run_finetune(
+    folder: Path,
+    out: Path,
+    watch: Watch,
+    *,
+    family: str = "bert",
+    task: str = "first",
+    settings: Finetuning = toy_tasks.FINETUNING,
+) -> None:
     data = {"pretrained": folder / "out", "task": folder / "task"}
-    params = toy_tasks.params().model_copy(
+    params = toy_tasks.params(settings).model_copy(
         update={"pairs": {f"{family}-{task}": Pair(variant=family, family=family, task=task)}}
     )
     finetune.run(f"{family}-{task}", params, NullTracker(), watch, **data, out=out)
@@ -172,11 +189,15 @@ def run_vectors(family: str, folder: Path, out: Path, watch: Watch) -> None:
     pretrain.run(family, Params(**toy_vectors.params(family)), NullTracker(), watch, **data, out=out)
 
 
+TWO_POINTS = toy_tasks.FINETUNING.model_copy(
+    update={"epochs": 2, "grid": Grid(epochs=[1, 2], batch_size=[8], learning_rate=[0.01])}
+)
 NO_NSP: dict[str, Any] = {**toy_bert.SETTINGS, "next_sentence": False}
 ONE_WAY: dict[str, Any] = {**NO_NSP, "direction": "left-to-right"}
 STAGES: dict[str, tuple[Callable[[Path, Path, Watch], None], dict[str, Callable[[], Watch | None]]]] = {
     "pretrain": (run_pretrain, PRETRAIN),
     "finetune": (run_finetune, FINETUNE),
+    "grid": (partial(run_finetune, settings=TWO_POINTS), GRID),
     "word2vec-finetune": (partial(run_finetune, family="word2vec"), FINETUNE),
     "fasttext-finetune": (partial(run_finetune, family="fasttext", task="letters"), FINETUNE),
     "word2vec": (partial(run_vectors, "word2vec"), VECTORS),
@@ -227,7 +248,7 @@ def main(stage: str, folder: Path, *chosen: str) -> None:
 
         return in_child(work)
 
-    family = "bert" if stage in ("pretrain", "finetune") else stage.partition("-")[0]
+    family = "bert" if stage in ("pretrain", "finetune", "grid") else stage.partition("-")[0]
     for network in NETWORKS.get(family, ()):
         getattr(transformers, network)  # imported here, not in every child
     closure("stemma.stages.pretrain", f"stemma.families.{family}.family")  # likewise the graph of imports

@@ -22,6 +22,7 @@ FINETUNING: Final = Finetuning(
     epochs=4,
     batch_size=16,
     learning_rate=0.01,
+    grid=None,
     weight_decay=0.01,
     warmup_share=0.1,
     max_gradient_norm=1.0,

@@ -46,6 +46,7 @@ FINETUNING: Final = Finetuning(
     epochs=3,
     batch_size=8,
     learning_rate=0.01,
+    grid=None,
     weight_decay=0.01,
     warmup_share=0.1,
     max_gradient_norm=1.0,

@@ -4,6 +4,7 @@ No defaults for anything that changes a result: a setting that is not in the fil
 family's own settings mean is said in the family's file (its `params` type), so that a new family does not touch this one.
 """
 
+import itertools
 import math
 import os
 import re
@@ -26,6 +27,7 @@ __all__ = [
     "Finetuning",
     "GeneratedPairs",
     "GeneratedSource",
+    "Grid",
     "HubSource",
     "KnownFormat",
     "NearDuplicates",
@@ -384,17 +386,43 @@ class Pair(Settings):
     task: Name
 
 
+class Grid(Settings):
+    """Values to choose from: each seed is tuned at every point, and the best on the validation rows is kept."""
+
+    epochs: list[PositiveInt] = Field(min_length=1)
+    batch_size: list[PositiveInt] = Field(min_length=1)
+    learning_rate: list[Annotated[float, Field(gt=0)]] = Field(min_length=1)
+
+
 class Finetuning(Settings):
-    """One protocol for every variant and task."""
+    """One protocol for every variant and task: a single value of each setting, or a grid of three of them around these."""
 
     seeds: list[int] = Field(min_length=1)
     epochs: PositiveInt
     batch_size: PositiveInt
     learning_rate: float = Field(gt=0)
+    grid: Grid | None  # null: the three above are all that is tried
     weight_decay: float = Field(ge=0)
     warmup_share: Share
     max_gradient_norm: float = Field(gt=0)
     threads: PositiveInt
+
+    @property
+    def points(self) -> list["Finetuning"]:
+        """What is tried, in order: the points of the grid, each as settings without one; or these alone."""
+        if self.grid is None:
+            return [self]
+        axes = itertools.product(self.grid.batch_size, self.grid.learning_rate, self.grid.epochs)
+        names = ("batch_size", "learning_rate", "epochs")
+        return [self.model_copy(update={"grid": None, **dict(zip(names, point, strict=True))}) for point in axes]
+
+    @model_validator(mode="after")
+    def _grid_is_around_the_single_values(self) -> "Finetuning":
+        for name, values in self.grid or ():
+            single = getattr(self, name)
+            if single not in values or len(set(values)) < len(values):
+                raise ValueError(f"grid.{name}: give {single}, the single value, and others, each once")
+        return self
 
 
 class Evaluation(Settings):

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
 # what a user names, so that it may differ: the keys below these are names, not settings
 NAMED = {"corpora", "tokenizers", "variants", "tasks", "pairs", "probes"}
+OPTIONAL = {"floors", "grid"}  # may be empty, or none
 
 
 def test_the_profiles_of_the_design_are_there() -> None:
@@ -53,6 +54,6 @@ def keys(value: dict[str, Any], way: str = "") -> set[str]:
         if f"{way}{name}" == "evaluation.notes":  # words about tasks, which a profile may have or not
             continue
         found.add(f"{way}{name}")
-        if isinstance(item, dict) and name not in NAMED and name != "floors":
+        if isinstance(item, dict) and name not in NAMED | OPTIONAL:
             found |= keys(item, f"{way}{name}.")
     return found

@@ -78,6 +78,19 @@ def test_fine_tuning_ends_with_the_same_bits(folder, tmp_path):
     }, "finished epochs and seeds are not trained again"
 
 
+def test_fine_tuning_with_a_grid_ends_with_the_same_bits(folder, tmp_path):
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
+    steps = assert_as_if_never_killed(run("grid", tmp_path))
+    assert {moment: (taken[:1], len(taken)) for moment, taken in steps.items()} == {
+        "in the first point": ([1], 48),
+        "in the second point": ([9], 8 + 24),
+        "while the first point's result is kept": ([1], 16 + 24),
+        "before the second's is": ([1], 24),
+        "in the second seed": ([9], 8),
+        "while the result is written": ([], 0),
+    }, "finished points and seeds are not trained again"
+
+
 @pytest.mark.parametrize("variant", ["bert-no-nsp", "bert-left-to-right"])
 def test_ablations_of_bert_end_with_the_same_bits(tmp_path, variant):
     toy_bert.write_corpus(tmp_path)

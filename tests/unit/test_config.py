@@ -68,6 +68,19 @@ REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
     "zero where a count is": (put("finetuning.epochs", 0), "finetuning.epochs: Input should be greater than 0"),
     "text where a number is": (put("seed", "one"), "seed: Input should be a valid integer"),
     "no seeds": (put("finetuning.seeds", []), "finetuning.seeds: List should have at least 1 item"),
+    "a grid of no rates": (
+        put("finetuning.grid", {"epochs": [3], "batch_size": [32], "learning_rate": []}),
+        "finetuning.grid.learning_rate: List should have at least 1 item",
+    ),
+    "a grid beside the single value": (
+        put("finetuning.grid", {"epochs": [2, 4], "batch_size": [32], "learning_rate": [0.0005]}),
+        "finetuning: grid.epochs: give 3, the single value, and others, each once",
+    ),
+    "a grid with a value twice": (
+        put("finetuning.grid", {"epochs": [3], "batch_size": [32, 32], "learning_rate": [0.0005]}),
+        "finetuning: grid.batch_size: give 32, the single value, and others, each once",
+    ),
+    "no word of a grid": (drop("finetuning.grid"), "finetuning.grid: Field required"),
     "a choice that is none": (put("cleaning.unicode", "ASCII"), "cleaning.unicode: Input should be 'NFC' or 'NFKC'"),
     "no such corpus": (put("tokenizers.word.corpus", "news"), "tokenizers.word.corpus: no 'news' among invented, stories"),
     "no such family": (put("variants.bert.family", "xlnet"), "variants.bert.family: no 'xlnet' among bert, "),

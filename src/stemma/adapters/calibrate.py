@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import yaml
 from ruamel.yaml import YAML
+from ruamel.yaml.representer import RoundTripRepresenter
 
 from stemma.adapters.settings import PARAMS, refuse_to_lose_edits
 from stemma.adapters.trial_steps import read_variant, trial_steps
@@ -71,9 +72,17 @@ def measure_pace(steps: Iterator[int], seconds: float, clock: Callable[[], float
     return Pace(tokens_per_second=num_tokens / elapsed, tokens_per_step=num_tokens / num_steps)
 
 
+class _Spelled(RoundTripRepresenter):
+    """Writes `null` as it stands in our settings, and not as nothing."""
+
+
+_Spelled.add_representer(type(None), lambda writer, _: writer.represent_scalar("tag:yaml.org,2002:null", "null"))
+
+
 def set_steps(path: Path, variant: str, steps: int) -> None:
     """Write a variant's number of steps into a settings file, whole or not at all; its comments stay."""
     document_format = YAML()
+    document_format.Representer = _Spelled
     document_format.preserve_quotes = True
     document_format.width = 4096  # long lines stay as they are
     document = document_format.load(path.read_text(encoding="utf-8"))

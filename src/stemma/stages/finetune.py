@@ -18,6 +18,7 @@ from stemma.files import atomic_dir, atomic_path, verify_manifest, write_json, w
 from stemma.progress import Progress
 from stemma.protocols import Encoder
 from stemma.tasks.base import ROW_SCHEMAS
+from stemma.tasks.grid import tune_best
 from stemma.tasks.predictor import TASK_FILE, load_predictor
 from stemma.tasks.storage import read_rows, split_path
 from stemma.tasks.tuning import Tuned, Tuner
@@ -54,7 +55,7 @@ def run(
     )
     tuner = Tuner(encoder, pair.task, of_task, settings, train=train, validation=validation)
     tuned = {
-        seed: tuner.tune(seed, scratch=scratch / f"seed-{seed}", tracker=tracker, progress=progress)
+        seed: tune_best(tuner, settings, seed, scratch=scratch / f"seed-{seed}", tracker=tracker, progress=progress)
         for seed in settings.seeds
     }
     about = {"task": pair.task, "family": pair.family, "variant": pair.variant, **of_task.model_dump(mode="json")}
@@ -82,12 +83,13 @@ def _write_seed(
 
 
 def _metrics(tuned: dict[int, Tuned]) -> dict[str, Any]:
-    return {
-        "seeds": {
-            str(seed): {"best_epoch": result.best.epoch, "validation": result.best.scores}
-            for seed, result in tuned.items()
-        }
-    }
+    """Each seed's best epoch; with a grid also the point that was chosen, and what every point came to."""
+    seeds: dict[str, Any] = {}
+    for seed, result in tuned.items():
+        seeds[str(seed)] = {"best_epoch": result.best.epoch, "validation": result.best.scores}
+        if result.chosen is not None:
+            seeds[str(seed)] |= {"chosen": result.chosen, "grid": result.tried}
+    return {"seeds": seeds}
 
 
 def _curve(tuned: dict[int, Tuned], metric: str) -> str:

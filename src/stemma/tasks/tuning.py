@@ -1,10 +1,11 @@
 """Fine-tuning: a head on a pretrained encoder, trained whole, the best epoch chosen on validation rows."""
 
+import copy
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -43,11 +44,13 @@ class Epoch:
 
 @dataclass(frozen=True, kw_only=True)
 class Tuned:
-    """A model with the weights of its best epoch."""
+    """A model with the weights of its best epoch; of several trainings, see `stemma.tasks.grid`, the best one's."""
 
     model: nn.Module
     best: Epoch
     epochs: list[Epoch]
+    chosen: dict[str, Any] | None = None  # the settings that were chosen from a grid
+    tried: list[dict[str, Any]] = field(default_factory=list)  # every point of it, with its best epoch and scores
 
 
 class Tuner:
@@ -68,17 +71,38 @@ class Tuner:
                 f"params.yaml: tasks.{task_name}.max_length: {task.max_length} is more than the {encoder.max_length}"
                 " tokens that the model was pretrained for"
             )
-        self._encoder, self._task_name, self._task, self._settings = encoder, task_name, task, settings
+        self.encoder, self.settings = encoder, settings
+        self._task_name, self._task = task_name, task
         self._validation = validation
         self._features = encode_rows(train, task, encoder.tokenizer, task.max_length)
         self._targets = make_targets(train, self._features, task)
 
-    def tune(self, seed: int, *, scratch: Path, tracker: Tracker, progress: Progress) -> Tuned:
-        """Train with one seed (head, order, dropout), going on from a checkpoint in `scratch` if there is one."""
+    @property
+    def own_rate(self) -> float | None:
+        """What the encoder's tasks are learned at, if not at the rate of all fine-tuning."""
+        return self.encoder.learning_rate if isinstance(self.encoder, OwnRate) else None
+
+    @property
+    def metric(self) -> str:
+        """What a model is chosen by."""
+        return self._task.metric
+
+    def at(self, settings: Finetuning) -> "Tuner":
+        """The same with other settings; the features are shared."""
+        other = copy.copy(self)
+        other.settings = settings
+        return other
+
+    def tune(self, seed: int, *, scratch: Path, tracker: Tracker, progress: Progress, label: str = "") -> Tuned:
+        """Train with one seed (head, order, dropout), going on from a checkpoint in `scratch` if there is one.
+
+        `label` says in curves and messages which of several trainings of a seed this is.
+        """
         together = self._features.together
         longest = self._features.ids.lengths.reshape(-1, together).max(axis=1)
-        shuffler = Shuffler(longest, self._settings.batch_size, seed)
+        shuffler = Shuffler(longest, self.settings.batch_size, seed)
         steps = shuffler.steps_per_epoch
+        track_as = f"seed-{seed}/{label.replace(' ', '-')}{label and '/'}"
 
         def batch_at(step: int) -> Batch:
             place = shuffler.at(step)
@@ -87,8 +111,8 @@ class Tuner:
             num_tokens = int(self._features.ids.lengths[inputs].sum())
             return Batch(name=f"seed {seed}, {place.name}", passes=[tensors], num_tokens=num_tokens)
 
-        with deterministic(self._settings.threads):
-            model = self._with_head(seed)
+        with deterministic(self.settings.threads):
+            model = self.with_head(seed)
             if isinstance(model, Counting):
                 return self._count(model, progress)
             training = Training(
@@ -97,12 +121,12 @@ class Tuner:
                 Checkpoints(scratch),
                 tracker=tracker,
                 progress=progress,
-                track_as=f"seed-{seed}/",
+                track_as=track_as,
             )
-            progress.start(f"seed {seed}", self._settings.epochs * steps, "steps")
-            for epoch in range(training.step // steps, self._settings.epochs):
+            progress.start(f"seed {seed}{label and ', '}{label}", self.settings.epochs * steps, "steps")
+            for epoch in range(training.step // steps, self.settings.epochs):
                 training.advance((epoch + 1) * steps, batch_at, self._objective)
-                self._finish_epoch(training, epoch, seed, tracker)
+                self._finish_epoch(training, epoch, track_as, tracker)
             model.load_state_dict(training.kept)
         epochs = [Epoch(**record) for record in training.notes["epochs"]]
         return Tuned(model=model, best=epochs[training.notes["best"]], epochs=epochs)
@@ -129,22 +153,20 @@ class Tuner:
 
     def _judge(self, model: nn.Module) -> tuple[dict[str, float], float | None]:
         """Score the validation rows; beside it the threshold that was chosen on them, where questions may have no answer."""
-        predictor = Predictor(
-            task_name=self._task_name, task=self._task, model=model, tokenizer=self._encoder.tokenizer
-        )
+        predictor = Predictor(task_name=self._task_name, task=self._task, model=model, tokenizer=self.encoder.tokenizer)
         predictor, answers = predictor.calibrate(self._validation)
         return score(self._task.kind, self._validation, answers, self._task.labels), predictor.null_threshold
 
-    def _with_head(self, seed: int) -> nn.Module:
+    def with_head(self, seed: int) -> nn.Module:
+        """The encoder with a new head, as `tune` begins with it."""
         task = self._task
-        return self._encoder.with_head(task.kind, task.labels, seed=seed, symmetric=task.symmetric)
+        return self.encoder.with_head(task.kind, task.labels, seed=seed, symmetric=task.symmetric)
 
     def _optimisation(self, seed: int, steps_per_epoch: int) -> Optimisation:
-        settings = self._settings
-        own = self._encoder.learning_rate if isinstance(self._encoder, OwnRate) else None
+        settings = self.settings
         return Optimisation(
             steps=settings.epochs * steps_per_epoch,
-            learning_rate=settings.learning_rate if own is None else own,
+            learning_rate=settings.learning_rate if self.own_rate is None else self.own_rate,
             weight_decay=settings.weight_decay,
             warmup_share=settings.warmup_share,
             max_gradient_norm=settings.max_gradient_norm,
@@ -163,10 +185,10 @@ class Tuner:
         task = head_loss(self._task.kind, logits, tensors["targets"])
         return {"loss": torch.stack([task, *others.values()]).sum(), "task": task, **others}
 
-    def _finish_epoch(self, training: Training, epoch: int, seed: int, tracker: Tracker) -> None:
+    def _finish_epoch(self, training: Training, epoch: int, track_as: str, tracker: Tracker) -> None:
         """Score the validation rows, keep the weights if they are the best so far (the first of equals), and save."""
         scores, null_threshold = self._judge(training.model)
-        tracker.log_metrics({f"seed-{seed}/validation_{name}": value for name, value in scores.items()}, training.step)
+        tracker.log_metrics({f"{track_as}validation_{name}": value for name, value in scores.items()}, training.step)
         epochs = training.notes.setdefault("epochs", [])
         loss = training.curve[-1]["loss"]
         record = {"epoch": epoch + 1, "step": training.step, "loss": loss, "scores": scores}

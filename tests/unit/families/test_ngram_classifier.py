@@ -10,12 +10,13 @@ import pyarrow.parquet as pq
 import pytest
 import torch
 
-from stemma.config import Pair
+from stemma.config import Grid, Pair
 from stemma.errors import InputError
 from stemma.families.ngram.class_counts import ClassCounts, count_classes
 from stemma.families.ngram.classifier import ChoiceScorer, ClassNgrams
 from stemma.families.ngram.family import FAMILY
 from stemma.families.ngram.windows import pad, windows
+from stemma.files import read_json
 from stemma.progress import NullProgress
 from stemma.protocols import Counting, Encoder
 from stemma.stages import finetune
@@ -157,3 +158,17 @@ def test_the_stage_counts_once_for_all_seeds(
         FAMILY.load_tuned(out / "seed-1", "tagging")
     with pytest.raises(InputError, match=r"head\.json is missing"):
         FAMILY.load_tuned(pretrained, "choice")
+
+
+def test_a_grid_changes_nothing_of_what_is_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pretrained: Path
+) -> None:
+    monkeypatch.setenv("STEMMA_SCRATCH", str(tmp_path / "scratch"))
+    toy_tasks.write_task(tmp_path / "task", "first")
+    grid = Grid(epochs=[1, 3], batch_size=[8, 16], learning_rate=[0.01])
+    params = toy_tasks.params(toy_tasks.FINETUNING.model_copy(update={"grid": grid}))
+    params = params.model_copy(update={"pairs": {"ngram-first": Pair(variant="ngram", family="ngram", task="first")}})
+    data = {"pretrained": pretrained, "task": tmp_path / "task", "out": tmp_path / "out"}
+    finetune.run("ngram-first", params, NullTracker(), NullProgress(), **data)
+    found = read_json(tmp_path / "out" / "metrics.json")["seeds"]["1"]
+    assert [one["validation"] for one in found["grid"]] == [found["validation"]], "one point is tried"

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from stemma.config import Finetuning, Grid
 from stemma.errors import CorruptionError, InputError, SettingsError, TrainingError
 from stemma.files import verify_manifest
 from stemma.progress import NullProgress
@@ -22,14 +23,20 @@ def pretrained(tmp_path_factory):
     return toy_tasks.write_pretrained(tmp_path_factory.mktemp("pretrained"))
 
 
-def run(folder: Path, pretrained: Path, task: str, name: str | None = None) -> Path:
+def run(
+    folder: Path,
+    pretrained: Path,
+    task: str,
+    name: str | None = None,
+    finetuning: Finetuning = toy_tasks.FINETUNING,
+) -> Path:
     out = folder / "out"
     data = folder / "task"
     if not data.exists():
         toy_tasks.write_task(data, task)
     finetune.run(
         name or f"bert-{task}",
-        toy_tasks.params(),
+        toy_tasks.params(finetuning),
         NullTracker(),
         NullProgress(),
         pretrained=pretrained,
@@ -83,6 +90,24 @@ def test_the_same_again_is_the_same_to_the_byte(tmp_path, pretrained):
     first = contents(run(tmp_path / "one", pretrained, "first"))
     assert contents(run(tmp_path / "two", pretrained, "first")) == first
     assert first["seed-1/model.safetensors"] != first["seed-2/model.safetensors"]
+
+
+def test_with_a_grid_every_points_scores_and_the_choice_are_written(tmp_path, pretrained):
+    grid = Grid(epochs=[1, 3], batch_size=[8], learning_rate=[0.0001, 0.01])
+    out = run(tmp_path, pretrained, "first", finetuning=toy_tasks.FINETUNING.model_copy(update={"grid": grid}))
+    validation = pq.read_table(tmp_path / "task" / "validation.parquet")
+    for seed, found in json.loads((out / "metrics.json").read_text())["seeds"].items():
+        points = [(one["batch_size"], one["learning_rate"], one["epochs"]) for one in found["grid"]]
+        assert points == [(8, 0.0001, 1), (8, 0.0001, 3), (8, 0.01, 1), (8, 0.01, 3)]
+        scores = [one["validation"]["accuracy"] for one in found["grid"]]
+        best = found["grid"][scores.index(max(scores))]
+        assert best == {**found["chosen"], "best_epoch": found["best_epoch"], "validation": found["validation"]}
+        stored = pq.read_table(out / "predictions" / f"validation-seed-{seed}.parquet")
+        assert score("classification", validation, stored, ["no", "yes"]) == found["validation"]
+        with (out / "curve.csv").open() as file:
+            rows = [row for row in csv.DictReader(file) if row["seed"] == seed]
+        assert len(rows) == found["chosen"]["epochs"], "the curve is that of the chosen point"
+    assert not list((tmp_path / "scratch").iterdir()), "nothing is left behind"
 
 
 def test_the_test_split_is_never_read(tmp_path, pretrained):
