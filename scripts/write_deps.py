@@ -12,7 +12,7 @@ from stemma.code import closure
 from stemma.families import families, family_module
 
 ROOT = Path(__file__).resolve().parent.parent
-PER_FAMILY = {"pretrain", "finetune"}
+PER_FAMILY = {"pretrain", "transfer", "finetune"}
 ALL_FAMILIES = {"evaluate"}
 FOLDER = "src/stemma/families"
 

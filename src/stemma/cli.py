@@ -119,6 +119,15 @@ def pretrain(name: Name, *, tokens: In, tokenizer: In, out: Out) -> None:
 
 
 @app.command(rich_help_panel=STAGES)
+def transfer(name: Name, *, pretrained: In, tuned: In, out: Out) -> None:
+    """Take the heads off a pair's tuned models, for other pairs to start from."""
+    from stemma.stages import transfer as stage
+
+    with _stage(f"transfer@{name}") as (params, progress):
+        stage.run(name, params, progress, pretrained=pretrained, tuned=tuned, out=out)
+
+
+@app.command(rich_help_panel=STAGES)
 def finetune(name: Name, *, pretrained: In, task: In, out: Out) -> None:
     """Fine-tune a variant on a task, once a seed."""
     from stemma.adapters.mlflow import open_tracker

@@ -47,6 +47,7 @@ __all__ = [
     "TaskFiles",
     "TaskHub",
     "Tokenizer",
+    "Transfer",
     "Validation",
     "Variant",
     "load_params",
@@ -394,6 +395,17 @@ class Grid(Settings):
     learning_rate: list[Annotated[float, Field(gt=0)]] = Field(min_length=1)
 
 
+class Transfer(Settings):
+    """A variant that is another one, fine-tuned on a task first (Phang et al. 2018): seed by seed, its pairs start from there.
+
+    `variant` and `family` repeat those of the pair, for the stage's deps in `dvc.yaml`.
+    """
+
+    pair: Name
+    variant: Name
+    family: Name
+
+
 class Finetuning(Settings):
     """One protocol for every variant and task: a single value of each setting, or a grid of three of them around these."""
 
@@ -454,6 +466,7 @@ class Params(Settings):
     tokenizers: dict[Name, Tokenizer]
     families: dict[Name, dict[str, Any]]
     variants: dict[Name, Variant]
+    transfers: dict[Name, Transfer]
     tasks: dict[Name, Task]
     probes: dict[Name, Probe]
     finetuning: Finetuning
@@ -464,6 +477,15 @@ class Params(Settings):
     def family_settings(self, variant: str) -> dict[str, Any]:
         """A variant's settings: its family's, with its overrides on top."""
         return {**self.families[self.variants[variant].family], **self.variants[variant].overrides}
+
+    @property
+    def families_of(self) -> dict[str, str]:
+        """The family of every variant, then of every transfer."""
+        return {name: one.family for group in (self.variants, self.transfers) for name, one in group.items()}
+
+    def pretrained_as(self, name: str) -> str:
+        """The variant whose pretraining a pair's variant has: itself, or the one that a transfer went on from."""
+        return self.transfers[name].variant if name in self.transfers else name
 
     @model_validator(mode="after")
     def _names_exist(self) -> "Params":
@@ -508,14 +530,34 @@ class Params(Settings):
             )
 
     def _check_pair(self, name: str, pair: Pair) -> None:
-        _known(f"pairs.{name}.variant", pair.variant, self.variants)
+        _known(f"pairs.{name}.variant", pair.variant, self.families_of)
         _known(f"pairs.{name}.task", pair.task, self.tasks)
         if name != f"{pair.variant}-{pair.task}":
             raise ValueError(f"pairs.{name}: the key must be '{pair.variant}-{pair.task}'")
-        if pair.family != self.variants[pair.variant].family:
+        family = self.families_of[pair.variant]
+        if pair.family != family:
+            raise ValueError(f"pairs.{name}.family: variant {pair.variant!r} is of family {family!r}")
+
+    @model_validator(mode="after")
+    def _transfers_start_from_pairs(self) -> "Params":
+        for name, transfer in self.transfers.items():
+            self._check_transfer(name, transfer)
+        return self
+
+    def _check_transfer(self, name: str, transfer: Transfer) -> None:
+        """Refuse one that starts from nothing, or from a transfer: with that, cycles too."""
+        if name in self.variants:
+            raise ValueError(f"transfers.{name}: a variant has this name; choose another")
+        _known(f"transfers.{name}.pair", transfer.pair, self.pairs)
+        pair = self.pairs[transfer.pair]
+        if pair.variant in self.transfers:
             raise ValueError(
-                f"pairs.{name}.family: variant {pair.variant!r} is of family {self.variants[pair.variant].family!r}"
+                f"transfers.{name}.pair: {transfer.pair!r} is itself tuned from a transfer; name a pair of a variant that"
+                f" was pretrained: {', '.join(sorted(self.variants))}"
             )
+        for key in ("variant", "family"):
+            if getattr(transfer, key) != getattr(pair, key):
+                raise ValueError(f"transfers.{name}.{key}: that of {transfer.pair!r} is {getattr(pair, key)!r}")
 
 
 def load_params(path: Path) -> Params:

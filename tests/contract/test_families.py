@@ -6,7 +6,7 @@ import pytest
 
 from stemma.config import Settings, load_params
 from stemma.errors import SettingsError
-from stemma.families import check_families, families, family_settings, has_encoder, load_family
+from stemma.families import check_families, families, family_settings, has_encoder, load_family, why_no_transfer
 
 ROOT = Path(__file__).resolve().parents[2]
 PARAMS = load_params(ROOT / "params.yaml")
@@ -20,6 +20,7 @@ def test_record_says_what_it_is(name: str) -> None:
     assert family.params.model_config.get("extra") == "forbid"
     assert (family.load_encoder is not None) == has_encoder(name)
     assert (family.load_encoder is None) == (family.load_tuned is None)
+    assert (family.transfer is None) == (why_no_transfer(name, {}) is not None)
 
 
 @pytest.mark.parametrize("name", families())

@@ -1,6 +1,8 @@
 """dvc.yaml, the code and the flow speak of the same graph."""
 
 import itertools
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ def test_the_graph_that_the_flow_reads_is_the_one_that_dvc_yaml_expands_to(param
     expected = {"ingest", "prepare", "validate", "clean", "evaluate"}
     expected |= {f"{stage}@{name}" for stage in ("tokenizer", "tokenize") for name in params.tokenizers}
     expected |= {f"pretrain@{name}" for name in params.variants} | {f"finetune@{name}" for name in params.pairs}
+    expected |= {f"transfer@{name}" for name in params.transfers}
     assert set(graph) == expected
     assert set(graph.predecessors("prepare")) == {"ingest"}
     assert set(graph.predecessors("validate")) == {"ingest", "prepare"}
@@ -47,6 +50,23 @@ def test_the_graph_that_the_flow_reads_is_the_one_that_dvc_yaml_expands_to(param
         assert set(graph.predecessors(f"finetune@{name}")) == {"validate", f"pretrain@{pair.variant}"}
     last = {"clean", "prepare", "validate"} | {f"pretrain@{name}" for name in params.variants}
     assert set(graph.predecessors("evaluate")) == last | {f"finetune@{name}" for name in params.pairs}
+
+
+def test_a_transfer_stands_between_the_pair_that_it_starts_from_and_those_that_start_from_it(tmp_path: Path) -> None:
+    settings = yaml.safe_load((ROOT / "params.yaml").read_text())
+    settings["transfers"]["bert-via-odd-words"] = {"pair": "bert-odd-words", "variant": "bert", "family": "bert"}
+    pair = {"variant": "bert-via-odd-words", "family": "bert", "task": "word-order"}
+    settings["pairs"]["bert-via-odd-words-word-order"] = pair
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(settings))
+    shutil.copy(ROOT / "dvc.yaml", tmp_path)
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    subprocess.run(dvc.command("init", "-q"), cwd=tmp_path, check=True)
+    graph = dvc.read_graph(tmp_path)
+    transfer = "transfer@bert-via-odd-words"
+    assert set(graph.predecessors(transfer)) == {"pretrain@bert", "finetune@bert-odd-words"}
+    assert set(graph.predecessors("finetune@bert-via-odd-words-word-order")) == {"validate", transfer}
+    assert set(graph.successors(transfer)) == {"finetune@bert-via-odd-words-word-order", "evaluate"}
+    assert not any(stage.startswith("pretrain@bert-via") for stage in graph)
 
 
 def test_every_stage_has_a_file_a_subcommand_and_a_line_of_description(stages: dict[str, Any]) -> None:
@@ -75,7 +95,7 @@ def test_every_path_that_a_command_line_names_is_a_dep_or_an_out(stages: dict[st
 
 def test_only_names_reach_a_command_line(stages: dict[str, Any]) -> None:
     """`${...}` in a command goes through a shell: nothing but keys and names, which config.py checks, may stand there."""
-    allowed = {"${key}", "${item.corpus}", "${item.tokenizer}", "${item.variant}", "${item.task}"}
+    allowed = {"${key}", "${item.corpus}", "${item.tokenizer}", "${item.variant}", "${item.task}", "${item.pair}"}
     for name, stage in stages.items():
         used = {part.partition("}")[0] for part in stage["cmd"].split("${")[1:]}
         assert {f"${{{part}}}" for part in used} <= allowed, name

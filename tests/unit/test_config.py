@@ -58,7 +58,7 @@ def pair(variant: str, family: str, task: str) -> dict[str, str]:
 
 
 VARIANT = {"family": "bert", "corpus": "stories", "tokenizer": "wordpiece"}
-REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
+REFUSED: dict[str, tuple[Callable[[Settings], object], str]] = {
     "unknown key": (put("colour", "red"), "colour: unknown key"),
     "unknown key inside": (put("validation.max_characterz", 5), "validation.max_characterz: unknown key"),
     "missing key": (drop("cleaning.unicode"), "cleaning.unicode: Field required"),
@@ -101,6 +101,47 @@ REFUSED: dict[str, tuple[Callable[[Settings], None], str]] = {
     "a pair with another name": (
         put("pairs.both", pair("bert", "bert", "out-of-order")),
         "pairs.both: the key must be 'bert-out-of-order'",
+    ),
+    "a transfer from no pair": (
+        put("transfers.bert-via-nothing", {"pair": "bert-nothing", "variant": "bert", "family": "bert"}),
+        "transfers.bert-via-nothing.pair: no 'bert-nothing' among bert-odd-words, ",
+    ),
+    "a transfer from itself": (
+        lambda settings: [
+            put("transfers.bert-again", {"pair": "bert-again-odd-words", "variant": "bert", "family": "bert"})(settings),
+            put("pairs.bert-again-odd-words", pair("bert-again", "bert", "odd-words"))(settings),
+        ],
+        "transfers.bert-again.pair: 'bert-again-odd-words' is itself tuned from a transfer; name a pair of a variant that",
+    ),
+    "a transfer with the name of a variant": (
+        put("transfers.bert", {"pair": "bert-odd-words", "variant": "bert", "family": "bert"}),
+        "transfers.bert: a variant has this name",
+    ),
+    "a transfer of another variant": (
+        put("transfers.other", {"pair": "bert-odd-words", "variant": "bert-untrained", "family": "bert"}),
+        "transfers.other.variant: that of 'bert-odd-words' is 'bert'",
+    ),
+    "a transfer of another family": (
+        put("transfers.other", {"pair": "bert-odd-words", "variant": "bert", "family": "gpt"}),
+        "transfers.other.family: that of 'bert-odd-words' is 'bert'",
+    ),
+    "a transfer that can't be": (
+        put("transfers.other", {"pair": "elmo-word-order", "variant": "elmo", "family": "elmo"}),
+        "transfers.other: family 'elmo' can't do it: its tasks learn in networks of their own",
+    ),
+    "a transfer of what is frozen": (
+        lambda settings: [
+            put("families.bert.tune", "frozen")(settings),
+            put("transfers.other", {"pair": "bert-odd-words", "variant": "bert", "family": "bert"})(settings),
+        ],
+        "transfers.other: family 'bert' can't do it: it is frozen (tune: frozen)",
+    ),
+    "a pair from a transfer with another family": (
+        lambda settings: [
+            put("transfers.other", {"pair": "bert-odd-words", "variant": "bert", "family": "bert"})(settings),
+            put("pairs.other-word-order", pair("other", "gpt", "word-order"))(settings),
+        ],
+        "pairs.other-word-order.family: variant 'other' is of family 'bert'",
     ),
     "a floor for no task": (put("release.floors", {"glue": 0.5}), "release.floors: no 'glue' among"),
     "a note of no column": (put("evaluation.notes", {"glue": "dev"}), "evaluation.notes: no 'glue' among"),

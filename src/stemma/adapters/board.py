@@ -24,12 +24,13 @@ def open_runs() -> Runs | None:
 
 
 def made_by(params: Params, root: Path, runs: Runs | None) -> dict[str, list[str]]:
-    """Of each variant: its model's hash, the seconds of its pretraining, and those of all its fine-tuning."""
-    hashes = lock_hashes([PRETRAINED / name for name in params.variants], root)
+    """Of each variant, transfers too: its model's hash, the seconds of its pretraining, and those of all its fine-tuning."""
+    names = [*params.variants, *params.transfers]
+    hashes = lock_hashes([PRETRAINED / name for name in names], root)
     pretraining = training_seconds(params.variants, root / PRETRAINED, runs) if runs else {}
     finetuning = training_seconds(params.pairs, root / FINETUNED, runs) if runs else {}
     facts = {}
-    for name in params.variants:
+    for name in names:
         pairs = [finetuning[pair] for pair, of in params.pairs.items() if of.variant == name and pair in finetuning]
         seconds = [pretraining.get(name), sum(pairs) if pairs else None]
         shown = hashes.get((PRETRAINED / name).as_posix(), _NONE)[:_SHOWN]

@@ -34,7 +34,7 @@ def write_card(params: Params, card: Scorecard, seed: int, facts: Mapping[str, s
 
 def _body(params: Params, card: Scorecard, seed: int, facts: Mapping[str, str]) -> str:
     pair, task = params.pairs[card.model], params.tasks[card.task]
-    variant = params.variants[pair.variant]
+    variant = params.variants[params.pretrained_as(pair.variant)]
     sources = params.corpora[variant.corpus].sources
     scores = "\n".join(f"| {number} | {score:.4f} |" for number, score in card.seeds.items())
     own = (

@@ -6,6 +6,7 @@ family and no other. There is no table of families here: a line added to it woul
 
 import importlib
 import pkgutil
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from stemma.config import Params, parse_settings
@@ -23,6 +24,7 @@ __all__ = [
     "load_family",
     "reads_pairs",
     "why_no_head",
+    "why_no_transfer",
 ]
 
 
@@ -67,6 +69,15 @@ def reads_pairs(name: str) -> bool:
     return pairs
 
 
+def why_no_transfer(name: str, settings: Mapping[str, Any]) -> str | None:
+    """Why what a task has tuned of a family is no start for another; none if it is. Said by its package, as `TRANSFER`."""
+    if not getattr(importlib.import_module(f"{__name__}.{name}"), "TRANSFER", False):
+        return "its tasks learn in networks of their own, which do not go over to another task"
+    if settings.get("tune") == "frozen":
+        return "it is frozen (tune: frozen), so that no task changes it"
+    return None
+
+
 def check_families(params: Params) -> None:
     """Refuse families that do not exist and pairs that can't be, before any stage has run."""
     there = families()
@@ -89,6 +100,10 @@ def check_families(params: Params) -> None:
                 f"params.yaml: pairs.{name}: family {pair.family!r} can't do a {kind} task: {reason}; remove the pair"
                 f" or use one of {', '.join(able)}"
             )
+    for name, transfer in params.transfers.items():
+        reason = why_no_transfer(transfer.family, params.family_settings(transfer.variant))
+        if reason is not None:
+            raise SettingsError(f"params.yaml: transfers.{name}: family {transfer.family!r} can't do it: {reason}")
 
 
 def family_settings(params: Params, variant: str) -> Any:

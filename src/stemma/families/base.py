@@ -14,7 +14,7 @@ from stemma.training.tracker import Tracker
 if TYPE_CHECKING:
     from torch import nn  # two seconds that only stages with a network should pay
 
-__all__ = ["Family", "Pretraining"]
+__all__ = ["Family", "Pretraining", "Transferring"]
 
 P = TypeVar("P", bound=Settings)
 
@@ -31,6 +31,16 @@ class Pretraining(Generic[P]):
     out: Path  # an empty folder to write the model into
     tracker: Tracker
     progress: Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Transferring:
+    """All that a family's `transfer` may look at."""
+
+    pretrained: Path  # the folder of the model that was tuned
+    tuned: Path  # what `Encoder.save` wrote of it
+    kind: HeadKind  # of the task that it was tuned on
+    out: Path  # an empty folder to write a model into that `load_encoder` reads: the tuned network without its head
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,3 +61,4 @@ class Family(Generic[P]):
     load_generator: Callable[[Path], Generator] | None = None  # for text that goes on
     load_translator: Callable[[Path], Translator] | None = None  # from one language to another, for BLEU
     load_contextual: Callable[[Path], Contextual] | None = None  # what tokens are in their sentences
+    transfer: Callable[[Transferring], None] | None = None  # what a task has tuned, as a start for others

@@ -34,7 +34,7 @@ def write_leaderboard(params: Params, path: Path, *, tasks: Path, evaluation: Pa
         answers = {system: by_seed for system, by_seed in answers.items() if by_seed}  # chance has none
         degenerate[name] = {system: degenerate_seeds(task, of, majority) for system, of in answers.items()}
         first = {system: next(iter(by_seed.values())) for system, by_seed in answers.items()}
-        families = {variant: params.variants[variant].family for variant in found["variants"]}
+        families = {variant: params.families_of[variant] for variant in found["variants"]}
         samples[name] = sample_rows(task, rows, first, families)
     table = build_table(params, metrics, degenerate) | {"samples": samples}
     write_json(path, table)

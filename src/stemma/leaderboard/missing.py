@@ -14,15 +14,16 @@ __all__ = ["missing_pairs"]
 def missing_pairs(params: Params, metrics: Mapping[str, Any]) -> list[dict[str, str]]:
     """Every variant and column without a figure, with the reason."""
     missing = []
-    for name, variant in params.variants.items():
+    for name, family in params.families_of.items():
         for task, settings in params.tasks.items():
             if name not in metrics["tasks"].get(task, {}).get("rows", {}):
-                reason = impossible(variant.family, settings.kind) or "not among the pairs of params.yaml"
+                reason = impossible(family, settings.kind) or "not among the pairs of params.yaml"
                 missing.append({"variant": name, "column": task, "reason": reason})
         found = probe_figures(metrics, name)
         for probe, asked in params.probes.items():
             if probe not in found:
-                reason = impossible(variant.family, asked.kind) or "not in this report"
+                tuned = "it was tuned: see the variant that it was pretrained as" if name in params.transfers else ""
+                reason = impossible(family, asked.kind) or tuned or "not in this report"
                 missing.append({"variant": name, "column": probe, "reason": reason})
             elif found[probe]["value"] is None:
                 missing.append({"variant": name, "column": probe, "reason": "too few of the words have vectors"})

@@ -48,13 +48,13 @@ def _columns(params: Params, metrics: Mapping[str, Any]) -> list[dict[str, Any]]
 
 
 def _rows(params: Params, metrics: Mapping[str, Any], degenerate: Degenerate) -> list[dict[str, Any]]:
-    """Baselines as the tasks name them, then every variant, also one without a figure."""
+    """Baselines as the tasks name them, then every variant, also one without a figure, then transfers."""
     tasks = metrics["tasks"]
     baselines = dict.fromkeys(name for task in tasks.values() for name in task["order"] if name not in task["variants"])
     rows = [{"name": name, "of": "baseline", "family": None, "head": ""} for name in baselines]
     rows += [
-        {"name": name, "of": "variant", "family": variant.family, "head": _head(params, name, tasks)}
-        for name, variant in params.variants.items()
+        {"name": name, "of": "variant", "family": family, "head": _head(params, name, tasks)}
+        for name, family in params.families_of.items()
     ]
     for row in rows:
         name = str(row["name"])
@@ -69,7 +69,7 @@ def _rows(params: Params, metrics: Mapping[str, Any], degenerate: Degenerate) ->
 
 def _head(params: Params, variant: str, tasks: Mapping[str, Any]) -> str:
     """What network tasks put on a variant's word vectors, where it has any task; none of a variant that is its own network."""
-    settings = params.family_settings(variant)
+    settings = params.family_settings(params.pretrained_as(variant))
     if "task_network" not in settings or not any(variant in task["rows"] for task in tasks.values()):
         return ""
     tuned = {"frozen": "frozen vectors", "whole": "tuned vectors"}[settings["tune"]]

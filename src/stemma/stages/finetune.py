@@ -5,6 +5,7 @@ Reads the training and validation rows only: the test rows are first read by `ev
 
 import csv
 import io
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -47,25 +48,40 @@ def run(
         modules=[__name__, family_module(family.name)],
         seed=0,  # each seed is a folder in it
     )
-    verify_manifest(pretrained)
-    encoder = family.load_encoder(pretrained)
+    encoders = _load_encoders(
+        family.load_encoder, pretrained, settings.seeds, transferred=pair.variant in params.transfers
+    )
     empty = ROW_SCHEMAS[of_task.kind].empty_table()
     train, validation = (
         pa.concat_tables([empty, *read_rows(path, of_task.kind)]) for path in (train_path, validation_path)
     )
-    tuner = Tuner(encoder, pair.task, of_task, settings, train=train, validation=validation)
+    tuner = Tuner(next(iter(encoders.values())), pair.task, of_task, settings, train=train, validation=validation)
     tuned = {
-        seed: tune_best(tuner, settings, seed, scratch=scratch / f"seed-{seed}", tracker=tracker, progress=progress)
-        for seed in settings.seeds
+        seed: tune_best(
+            tuner.on(encoder), settings, seed, scratch=scratch / f"seed-{seed}", tracker=tracker, progress=progress
+        )
+        for seed, encoder in encoders.items()
     }
     about = {"task": pair.task, "family": pair.family, "variant": pair.variant, **of_task.model_dump(mode="json")}
     with atomic_dir(out) as folder:
         for seed, result in tuned.items():
             of_seed = {"seed": seed, "null_threshold": result.best.null_threshold}
-            _write_seed(folder, seed, encoder, result, {**about, **of_seed}, validation)
+            _write_seed(folder, seed, encoders[seed], result, {**about, **of_seed}, validation)
         write_json(folder / "metrics.json", _metrics(tuned))
         write_text(folder / "curve.csv", _curve(tuned, of_task.metric))
     discard(scratch)
+
+
+def _load_encoders(
+    load_encoder: Callable[[Path], Encoder], pretrained: Path, seeds: list[int], *, transferred: bool
+) -> dict[int, Encoder]:
+    """What each seed starts from: one pretrained model for all, or the one that the same seed was tuned to before."""
+    if not transferred:
+        verify_manifest(pretrained)
+        return dict.fromkeys(seeds, load_encoder(pretrained))
+    for seed in seeds:
+        verify_manifest(pretrained / f"seed-{seed}")
+    return {seed: load_encoder(pretrained / f"seed-{seed}") for seed in seeds}
 
 
 def _write_seed(

@@ -93,6 +93,12 @@ class Tuner:
         other.settings = settings
         return other
 
+    def on(self, encoder: Encoder) -> "Tuner":
+        """The same with another encoder, which has the same tokenizer; the features are shared."""
+        other = copy.copy(self)
+        other.encoder = encoder
+        return other
+
     def tune(self, seed: int, *, scratch: Path, tracker: Tracker, progress: Progress, label: str = "") -> Tuned:
         """Train with one seed (head, order, dropout), going on from a checkpoint in `scratch` if there is one.
 

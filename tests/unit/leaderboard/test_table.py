@@ -86,6 +86,25 @@ def test_a_pair_that_could_run_but_is_not_asked_for_says_so():
     assert {"variant": "bert-no-nsp", "column": "cola", "reason": reason} in found
 
 
+def test_a_transfer_has_a_row_of_its_own_and_reasons_for_what_it_lacks():
+    values, metrics = toy_board.params().model_dump(), toy_board.metrics()
+    values["transfers"] = {"bert-via-cola": {"pair": "bert-cola", "variant": "bert", "family": "bert"}}
+    values["pairs"]["bert-via-cola-word-order"] = {"variant": "bert-via-cola", "family": "bert", "task": "word-order"}
+    task = metrics["tasks"]["word-order"]
+    metrics["tasks"]["word-order"] = {**task, "rows": {**task["rows"], "bert-via-cola": task["rows"]["bert"]}}
+    found = build_table(Params(**values), metrics, {})
+    assert list(rows(found))[-1] == "bert-via-cola"
+    assert rows(found)["bert-via-cola"]["family"] == "bert"
+    assert list(rows(found)["bert-via-cola"]["cells"]) == ["word-order"]
+    reasons = {one["column"]: one["reason"] for one in found["missing"] if one["variant"] == "bert-via-cola"}
+    assert reasons == {
+        "cola": "not among the pairs of params.yaml",
+        "wordsim353": "it has no vectors of words by themselves",
+        "story-plurals": "it has no vectors of words by themselves",
+        "tongues translated": "it does not translate",
+    }
+
+
 def test_published_rows_stand_there_only_for_a_column_of_that_name(table):
     assert table["published"]
     columns = {name for row in table["published"] for name in row["cells"]}

@@ -31,6 +31,7 @@ from stemma.families.bert.network import (
 )
 from stemma.families.bert.scorer import load_scorer
 from stemma.families.bert.settings import BertSettings
+from stemma.families.bert.transfer import transfer
 from stemma.files import write_text
 from stemma.progress import NullProgress
 from stemma.training.checkpoint import Checkpoints
@@ -160,4 +161,5 @@ FAMILY: Final = Family(
     load_vectors=None,
     load_filler=load_filler,
     load_contextual=load_contextual,
+    transfer=transfer,
 )

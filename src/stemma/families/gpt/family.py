@@ -25,6 +25,7 @@ from stemma.families.gpt.generator import load_generator
 from stemma.families.gpt.network import NetworkSettings, build_network, save_network, text_loss
 from stemma.families.gpt.scorer import load_scorer
 from stemma.families.gpt.text import TextRows
+from stemma.families.gpt.transfer import transfer
 from stemma.families.gpt.validation import validate
 from stemma.files import write_text
 from stemma.progress import NullProgress
@@ -159,4 +160,5 @@ FAMILY: Final = Family(
     load_vectors=None,
     load_generator=load_generator,
     load_contextual=load_contextual,
+    transfer=transfer,
 )
