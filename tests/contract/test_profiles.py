@@ -7,13 +7,14 @@ import pytest
 import yaml
 
 from stemma.adapters.settings import list_profiles
-from stemma.config import load_params
+from stemma.config import TaskFiles, load_params
 from stemma.families import check_families, family_settings
+from stemma.tasks.known import KNOWN, official_rows
 
 ROOT = Path(__file__).parents[2]
 PROFILES = sorted((ROOT / "profiles").glob("*.yaml"))
 # what a user names, so that it may differ: the keys below these are names, not settings
-NAMED = {"corpora", "tokenizers", "variants", "tasks", "pairs", "probes"}
+NAMED = {"corpora", "tokenizers", "variants", "transfers", "tasks", "pairs", "probes"}
 OPTIONAL = {"floors", "grid"}  # may be empty, or none
 
 
@@ -46,6 +47,23 @@ def test_a_profile_has_the_same_keys(path: Path) -> None:
 def test_a_profile_says_in_its_first_line_what_it_is(path: Path) -> None:
     first = path.read_text().partition("\n")[0]
     assert first.startswith(f"# {path.stem}: ") or path.stem == "laptop"
+
+
+def test_the_papers_profile_has_every_public_task_as_it_is_known() -> None:
+    params = load_params(ROOT / "profiles" / "papers.yaml")
+    formats = set()
+    for name, task in params.tasks.items():
+        assert isinstance(task.source, TaskFiles)
+        known = KNOWN[task.source.format]
+        formats.add(task.source.format)
+        assert (task.kind, tuple(task.labels), task.metric) == (known.kind, known.labels, known.metrics[0]), name
+        rows = [official_rows(task.source.format, file) for files in task.source.files.values() for file in files]
+        assert None not in rows, f"{name}: a file without an official number of rows"
+    assert formats == KNOWN.keys() - {"ax", "hellaswag"}, "AX has no labels, and no paper of the lineage HellaSwag"
+    assert {pair.task for pair in params.pairs.values()} == params.tasks.keys() - {"mnli-mm"}
+    via = {pair.task for pair in params.pairs.values() if pair.variant == "bert-via-mnli"}
+    assert via == {"rte", "mrpc", "sts-b"}
+    assert len(params.finetuning.points) == 18
 
 
 def keys(value: dict[str, Any], way: str = "") -> set[str]:
