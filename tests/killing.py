@@ -1,4 +1,4 @@
-"""Runs a training stage in children that are killed at a chosen moment, and again to the end: `python -m tests.killing`.
+"""Runs a training stage in children that are killed at a chosen moment, and again to the end: `python -m tests.killing JSON`.
 
 The libraries are imported once; every run is a fork, so that SIGKILL ends a process of its own. The parent never computes
 with torch: its children start from a clean state.
@@ -16,9 +16,10 @@ from typing import Any
 import gensim.models  # noqa: F401 - imported here, not in every child
 import safetensors.torch
 import torch
+import torch._inductor  # which determinism asks for
 import transformers
 
-from stemma.code import closure
+from stemma.code import code_digest
 from stemma.config import Finetuning, Grid, Pair, Params
 from stemma.data import word_lines
 from stemma.files import digest_file
@@ -146,42 +147,12 @@ DAMAGE = {
 }
 
 
-def run_pretrain(folder: Path, out: Path, watch: Watch) -> None:
-    settings = toy_tasks.params().model_dump()
-    settings["families"]["bert"] = toy_bert.SETTINGS
-    data = {"tokens": folder / "tokens", "tokenizer": folder / "tokenizer"}
-    pretrain.run("bert", Params(**settings), NullTracker(), watch, **data, out=out)
-
-
-def run_finetune(
-    folder: Path,
-    out: Path,
-    watch: Watch,
-    *,
-    family: str = "bert",
-    task: str = "first",
-    settings: Finetuning = toy_tasks.FINETUNING,
-) -> None:
-    data = {"pretrained": folder / "out", "task": folder / "task"}
-    params = toy_tasks.params(settings).model_copy(
-        update={"pairs": {f"{family}-{task}": Pair(variant=family, family=family, task=task)}}
-    )
-    finetune.run(f"{family}-{task}", params, NullTracker(), watch, **data, out=out)
-
-
-def run_language_model(family: str, asked: dict[str, Any], folder: Path, out: Path, watch: Watch) -> None:
+def run_pretrain(family: str, asked: dict[str, Any], folder: Path, out: Path, watch: Watch, **overrides: Any) -> None:
     settings = toy_tasks.params().model_dump()
     settings["families"][family] = asked
-    settings["variants"]["killed"] = settings["variants"]["bert"] | {"family": family}
+    settings["variants"]["killed"] = settings["variants"]["bert"] | {"family": family, "overrides": overrides}
     data = {"tokens": folder / "tokens", "tokenizer": folder / "tokenizer"}
     pretrain.run("killed", Params(**settings), NullTracker(), watch, **data, out=out)
-
-
-def run_glove(folder: Path, out: Path, watch: Watch) -> None:
-    settings = toy_tasks.params().model_dump()
-    settings["families"]["glove"] = toy_counts.SETTINGS["glove"]
-    data = {"tokens": folder / "tokens", "tokenizer": folder / "tokenizer"}
-    pretrain.run("glove", Params(**settings), NullTracker(), watch, **data, out=out)
 
 
 def run_vectors(family: str, folder: Path, out: Path, watch: Watch) -> None:
@@ -189,26 +160,39 @@ def run_vectors(family: str, folder: Path, out: Path, watch: Watch) -> None:
     pretrain.run(family, Params(**toy_vectors.params(family)), NullTracker(), watch, **data, out=out)
 
 
+def run_finetune(
+    family: str,
+    folder: Path,
+    out: Path,
+    watch: Watch,
+    *,
+    task: str = "first",
+    settings: Finetuning = toy_tasks.FINETUNING,
+) -> None:
+    data = {"pretrained": folder / "out", "task": folder / "task"}
+    pairs = {"killed": Pair(variant=family, family=family, task=task)}
+    params = toy_tasks.params(settings).model_copy(update={"pairs": pairs})
+    finetune.run("killed", params, NullTracker(), watch, **data, out=out)
+
+
 TWO_POINTS = toy_tasks.FINETUNING.model_copy(
     update={"epochs": 2, "grid": Grid(epochs=[1, 2], batch_size=[8], learning_rate=[0.01])}
 )
-NO_NSP: dict[str, Any] = {**toy_bert.SETTINGS, "next_sentence": False}
-ONE_WAY: dict[str, Any] = {**NO_NSP, "direction": "left-to-right"}
-STAGES: dict[str, tuple[Callable[[Path, Path, Watch], None], dict[str, Callable[[], Watch | None]]]] = {
-    "pretrain": (run_pretrain, PRETRAIN),
-    "finetune": (run_finetune, FINETUNE),
-    "grid": (partial(run_finetune, settings=TWO_POINTS), GRID),
-    "word2vec-finetune": (partial(run_finetune, family="word2vec"), FINETUNE),
-    "fasttext-finetune": (partial(run_finetune, family="fasttext", task="letters"), FINETUNE),
+STAGES: dict[str, tuple[Callable[..., None], dict[str, Callable[[], Watch | None]]]] = {
     "word2vec": (partial(run_vectors, "word2vec"), VECTORS),
     "fasttext": (partial(run_vectors, "fasttext"), VECTORS),
-    "glove": (run_glove, GLOVE),
-    "nnlm": (partial(run_language_model, "nnlm", toy_nnlm.SETTINGS), LANGUAGE_MODEL),
-    "gpt": (partial(run_language_model, "gpt", toy_gpt.SETTINGS), LANGUAGE_MODEL),
-    "elmo": (partial(run_language_model, "elmo", toy_elmo.SETTINGS), LANGUAGE_MODEL),
-    "transformer": (partial(run_language_model, "transformer", toy_transformer.SETTINGS), LANGUAGE_MODEL),
-    "bert-no-nsp": (partial(run_language_model, "bert", NO_NSP), LANGUAGE_MODEL),
-    "bert-left-to-right": (partial(run_language_model, "bert", ONE_WAY), LANGUAGE_MODEL),
+    "glove": (partial(run_pretrain, "glove", toy_counts.SETTINGS["glove"]), GLOVE),
+    "nnlm": (partial(run_pretrain, "nnlm", toy_nnlm.SETTINGS), LANGUAGE_MODEL),
+    "gpt": (partial(run_pretrain, "gpt", toy_gpt.SETTINGS), LANGUAGE_MODEL),
+    "elmo": (partial(run_pretrain, "elmo", toy_elmo.SETTINGS), LANGUAGE_MODEL),
+    "transformer": (partial(run_pretrain, "transformer", toy_transformer.SETTINGS), LANGUAGE_MODEL),
+    "bert": (partial(run_pretrain, "bert", toy_bert.SETTINGS), PRETRAIN),
+    "bert-finetune": (partial(run_finetune, "bert"), FINETUNE),
+    "bert-finetune-grid": (partial(run_finetune, "bert", settings=TWO_POINTS), GRID),
+    "gpt-finetune": (partial(run_finetune, "gpt"), FINETUNE),
+    "elmo-finetune": (partial(run_finetune, "elmo"), FINETUNE),
+    "word2vec-finetune": (partial(run_finetune, "word2vec"), FINETUNE),
+    "fasttext-finetune": (partial(run_finetune, "fasttext", task="letters"), FINETUNE),
 }
 
 
@@ -233,25 +217,37 @@ def digests(folder: Path) -> dict[str, str]:
     }
 
 
-def main(stage: str, folder: Path, *chosen: str) -> None:
-    """Print, as JSON, for each moment: how the killed run ended, which steps the next one took, and what it wrote."""
+def main(stage: str, cases: dict[str, dict[str, Any]], chosen: list[str]) -> None:
+    """Print, as JSON, what came of each folder with its overrides, at the moments that are chosen, or at all of them."""
     run, moments = STAGES[stage]
     moments = {moment: arm for moment, arm in moments.items() if moment in chosen or not chosen}
+    family, _, tuned = stage.partition("-")
+    for network in NETWORKS.get(family, ()):
+        getattr(transformers, network)  # imported here, not in every child
+    of_stage = tuned.partition("-")[0] or "pretrain"
+    code_digest([f"stemma.stages.{of_stage}", f"stemma.families.{family}.family"])  # likewise the graph of imports
+    report = {
+        folder: kill(partial(run, Path(folder), **overrides), Path(folder), moments)
+        for folder, overrides in cases.items()
+    }
+    json.dump(report, sys.stdout)
+
+
+def kill(
+    run: Callable[[Path, Watch], None], folder: Path, moments: dict[str, Callable[[], Watch | None]]
+) -> dict[str, Any]:
+    """For each moment: how the killed run ended, which steps the next one took, and what it wrote."""
 
     def attempt(number: int, arm: Callable[[], Watch | None]) -> tuple[int, Any]:
         os.environ["STEMMA_SCRATCH"] = str(folder / f"scratch-{number}")
 
         def work() -> object:
             watch = arm() or Watch()
-            run(folder, folder / f"result-{number}", watch)
+            run(folder / f"result-{number}", watch)
             return {"steps": watch.steps, "files": digests(folder / f"result-{number}")}
 
         return in_child(work)
 
-    family = "bert" if stage in ("pretrain", "finetune", "grid") else stage.partition("-")[0]
-    for network in NETWORKS.get(family, ()):
-        getattr(transformers, network)  # imported here, not in every child
-    closure("stemma.stages.pretrain", f"stemma.families.{family}.family")  # likewise the graph of imports
     report: dict[str, Any] = {"whole": attempt(0, Watch)}
     for number, (moment, arm) in enumerate(moments.items(), start=1):
         killed = attempt(number, arm)
@@ -259,8 +255,8 @@ def main(stage: str, folder: Path, *chosen: str) -> None:
             newest = max(folder.glob(f"scratch-{number}/*/step-*/tensors.safetensors"))
             DAMAGE[moment](newest)
         report[moment] = [killed, attempt(number, Watch)]
-    json.dump(report, sys.stdout)
+    return report
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], Path(sys.argv[2]), *sys.argv[3:])
+    main(**json.loads(sys.argv[1]))
