@@ -37,11 +37,12 @@ def describe_scores(model: Path, file: Path | None) -> Iterator[str]:
         parts.append(figures_of(scorer, batch, scores))
         others = {name: others.get(name, 0.0) + float(nats.sum()) for name, nats in scores.others.items()}
         for place, (number, text) in enumerate(islice(numbered, len(batch))):
-            yield _row(number, text, scores, place)
+            yield _row(number, text, pseudo, scores, place)
     total = add_up(parts)
     yield _describe_total(total, pseudo)
     for name, other in others.items():
-        yield f"{name}: {other:.4f} nats, perplexity {math.exp(other / total.tokens):.4f}"
+        perplexity, bits = math.exp(other / total.tokens), other / math.log(2) / total.bytes
+        yield f"{name}: {other:.4f} nats, perplexity {perplexity:.4f}, {bits:.4f} bits per byte"
 
 
 def load_model_scorer(model: Path) -> Scorer:
@@ -60,15 +61,22 @@ def family_of(model: Path) -> Family[Any]:
 
 
 def _header(pseudo: str, scores: Scores) -> str:
-    others = "".join(f"  {name:>12}" for name in scores.others)
-    return f"{'line':>6}  {pseudo + 'nats':>12}  {'bits/byte':>9}  {'tokens':>6}  {'unknown':>7}{others}"
+    others = "".join(f"  {name:>12}  {'bits/byte':>9}" for name in scores.others)
+    bits = f"{pseudo}bits/byte".rjust(_bits_width(pseudo))
+    return f"{'line':>6}  {pseudo + 'nats':>12}  {bits}  {'tokens':>6}  {'unknown':>7}{others}"
 
 
-def _row(number: int, text: str, scores: Scores, place: int) -> str:
+def _row(number: int, text: str, pseudo: str, scores: Scores, place: int) -> str:
+    def bits(nats: float) -> float:
+        return nats / math.log(2) / len(text.encode())
+
     nats, tokens, unknown = scores.nats[place], scores.num_predictions[place], scores.num_unknown[place]
-    others = "".join(f"  {other[place]:12.4f}" for other in scores.others.values())
-    bits = nats / math.log(2) / len(text.encode())
-    return f"{number:6}  {nats:12.4f}  {bits:9.4f}  {tokens:6}  {unknown:7}{others}"
+    others = "".join(f"  {other[place]:12.4f}  {bits(other[place]):9.4f}" for other in scores.others.values())
+    return f"{number:6}  {nats:12.4f}  {bits(nats):{_bits_width(pseudo)}.4f}  {tokens:6}  {unknown:7}{others}"
+
+
+def _bits_width(pseudo: str) -> int:
+    return len(f"{pseudo}bits/byte")
 
 
 def _describe_total(figures: Figures, pseudo: str) -> str:
@@ -78,4 +86,5 @@ def _describe_total(figures: Figures, pseudo: str) -> str:
     if figures.impossible:
         return f"{begin} {figures.impossible:,} sentences have probability 0, so that there is no perplexity"
     perplexity, bits = math.exp(figures.nats / figures.tokens), figures.nats / math.log(2) / figures.bytes
-    return f"{begin} {figures.nats:.4f} {pseudo}nats, {pseudo}perplexity {perplexity:.4f}, {bits:.4f} bits per byte"
+    nats = f"{figures.nats:.4f} {pseudo}nats"
+    return f"{begin} {nats}, {pseudo}perplexity {perplexity:.4f}, {bits:.4f} {pseudo}bits per byte"

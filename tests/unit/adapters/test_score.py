@@ -7,10 +7,12 @@ import pytest
 
 from stemma.adapters.score import describe_scores
 from stemma.errors import InputError
+from stemma.families.bert.scorer import load_scorer as load_bert_scorer
 from stemma.families.elmo.scorer import load_scorer as load_elmo_scorer
+from stemma.families.gpt.scorer import load_scorer as load_gpt_scorer
 from stemma.families.nnlm.scorer import load_scorer
 from stemma.files import write_json, write_manifest
-from tests import toy_elmo, toy_ngrams, toy_nnlm, toy_tasks
+from tests import toy_elmo, toy_gpt, toy_ngrams, toy_nnlm, toy_tasks
 
 TEXT = "a b c\n\nj zz\n"
 
@@ -46,7 +48,8 @@ def test_rows_and_totals_are_the_scorers(neural: Path, text: Path) -> None:
     assert [row.split()[3:] for row in (first, second)] == [["4", "0"], ["3", "1"]]
     perplexity = math.exp(scores.nats.sum() / 7)
     assert total.startswith("2 sentences, 7 tokens, 1 unknown:")
-    assert f"perplexity {perplexity:.4f}, " in total
+    assert f"perplexity {perplexity:.4f}, {scores.nats.sum() / math.log(2) / 9:.4f} bits per byte" in total
+    assert "pseudo" not in header + total
 
 
 def test_many_lines_keep_their_numbers(neural: Path, tmp_path: Path) -> None:
@@ -65,24 +68,43 @@ def test_an_n_gram_model_and_what_it_holds_for_impossible(tmp_path: Path, text: 
     assert total.endswith("2 sentences have probability 0, so that there is no perplexity")
 
 
+def test_gpt_and_its_pieces(tmp_path: Path, text: Path) -> None:
+    folder = toy_gpt.pretrain_on_pieces(tmp_path)
+    header, first, second, total = describe_scores(folder, text)
+    scores = load_gpt_scorer(folder).score(["a b c", "j zz"])
+    assert header.split() == ["line", "nats", "bits/byte", "tokens", "unknown"]
+    assert [float(row.split()[1]) for row in (first, second)] == pytest.approx(scores.nats.tolist(), abs=1e-4)
+    assert [row.split()[3:] for row in (first, second)] == [["4", "0"], ["3", "1"]]
+    assert total.startswith("2 sentences, 7 tokens, 1 unknown:")
+    assert f"perplexity {math.exp(scores.nats.sum() / 7):.4f}, " in total
+
+
 def test_a_pseudo_likelihood_says_so(tmp_path: Path, text: Path) -> None:
     folder = toy_tasks.write_pretrained(tmp_path / "bert")
     write_json(folder / "family.json", {"family": "bert", "variant": "bert"})
-    header, *_, total = describe_scores(folder, text)
-    assert "pseudo-nats" in header
-    assert "pseudo-perplexity" in total
+    header, first, _, total = describe_scores(folder, text)
+    assert header.split() == ["line", "pseudo-nats", "pseudo-bits/byte", "tokens", "unknown"]
+    assert first.index(first.split()[2]) + len(first.split()[2]) == header.index("pseudo-bits/byte") + 16
+    scores = load_bert_scorer(folder).score(["a b c", "j zz"])
+    assert float(first.split()[2]) == pytest.approx(scores.nats[0] / math.log(2) / 5, abs=1e-4)
+    assert total.endswith(f" {scores.nats.sum() / math.log(2) / 9:.4f} pseudo-bits per byte")
+    assert "pseudo-nats, pseudo-perplexity" in total
 
 
 def test_a_model_that_reads_from_both_sides_shows_both(tmp_path: Path, text: Path) -> None:
     folder, _ = toy_elmo.pretrain(tmp_path)
     header, first, second, total, other = describe_scores(folder, text)
     scores = load_elmo_scorer(folder).score(["a b c", "j zz"])
-    assert header.split()[-1] == "backward"
+    assert header.split()[-2:] == ["backward", "bits/byte"]
+    assert len(header) == len(first)
     assert [float(row.split()[1]) for row in (first, second)] == pytest.approx(scores.nats.tolist(), abs=1e-4)
     backward = scores.others["backward"]
     assert [float(row.split()[5]) for row in (first, second)] == pytest.approx(backward.tolist(), abs=1e-4)
+    bits = [nats / math.log(2) / size for nats, size in zip(backward, (5, 4), strict=True)]
+    assert [float(row.split()[6]) for row in (first, second)] == pytest.approx(bits, abs=1e-4)
     assert f"{scores.nats.sum():.4f} nats, perplexity" in total
-    assert other == f"backward: {backward.sum():.4f} nats, perplexity {math.exp(backward.sum() / 7):.4f}"
+    nats, perplexity = f"{backward.sum():.4f} nats", f"perplexity {math.exp(backward.sum() / 7):.4f}"
+    assert other == f"backward: {nats}, {perplexity}, {backward.sum() / math.log(2) / 9:.4f} bits per byte"
 
 
 def test_standard_input(neural: Path, text: Path, monkeypatch: pytest.MonkeyPatch) -> None:
