@@ -17,6 +17,7 @@ from stemma.families.elmo.likelihood import sentence_nats
 from stemma.families.elmo.network import Elmo, Reading
 from stemma.families.elmo.tokens import Highway, TokenEncoder
 from stemma.layers.lstm import Lstm
+from stemma.layers.scalar_mix import ScalarMix
 from tests import toy_elmo, toy_ngrams
 
 WORDS = ["a", "bank", "banks", "##ing", "银行", "extraordinarily"]
@@ -321,3 +322,18 @@ def _last(network: Elmo, sentences: list[list[int]], direction: int) -> np.ndarr
     ids = torch.cat([torch.full((1, rows.shape[1]), SYMBOLS.end), rows])
     features = read(network, torch.stack([ids, ids])).layers[-1][direction, -1]
     return network.nats(features, torch.full((rows.shape[1],), SYMBOLS.end)).numpy()
+
+
+# What a task gets
+
+
+def test_the_mix_of_layers_is_the_formula() -> None:
+    """γ Σ_j s_j h_j with s = softmax(w); at first a plain mean."""
+    mix, layers = ScalarMix(3), [torch.randn(4, 2, 6) for _ in range(3)]
+    torch.testing.assert_close(mix(layers), (layers[0] + layers[1] + layers[2]) / 3)
+    with torch.no_grad():
+        mix.scores.copy_(torch.tensor([0.5, -1.0, 2.0]))
+        mix.gamma.fill_(0.7)
+    exponentials = [torch.exp(score) for score in mix.scores]
+    s = [one / sum(exponentials) for one in exponentials]
+    torch.testing.assert_close(mix(layers), mix.gamma * sum(s[j] * layers[j] for j in range(3)))

@@ -20,6 +20,7 @@ from stemma.training.tracker import NullTracker
 from tests import toy_gpt, toy_tasks
 
 LABELS = ["no", "maybe", "yes"]
+CHOICES = ["first", "second"]
 PAIRS = [([5, 6, 7], [8, 9]), ([9, 8], [5, 5, 5, 6, 7]), ([6], [7]), ([5, 6, 7, 8, 9, 10], None)]
 
 
@@ -43,7 +44,8 @@ def inputs(side: str = "right") -> dict[str, Tensor]:
 
 def with_head(folder: Path, weight: float, **changes: Any) -> TunedGpt:
     save_auxiliary_weight(weight, folder)
-    return load_encoder(folder).with_head("classification", LABELS, seed=3, **changes)
+    asked: dict[str, Any] = {"kind": "classification", "labels": LABELS} | changes
+    return load_encoder(folder).with_head(**asked, seed=3)
 
 
 def far_from_zero(model: TunedGpt) -> TunedGpt:
@@ -72,26 +74,36 @@ def written_out(model: TunedGpt, weight: float, targets: Tensor, *, symmetric: b
             nats.append(cross_entropy(logits[:-1], ids[0, 1:], reduction="none"))
             states.append(hidden[-1])
         scores.append(sum(states) @ model.head.weight.t())
-    task = cross_entropy(torch.stack(scores), targets)
+    rows = torch.stack(scores)
+    task = cross_entropy(rows.view(-1, len(CHOICES)) if model.about.kind == "choice" else rows, targets)
     return task + weight * torch.cat(nats).mean()
 
 
 def objective(folder: Path, model: TunedGpt, tensors: dict[str, Tensor]) -> Tensor:
     """The loss that fine-tuning minimises."""
-    task = toy_tasks.TASKS["first"].model_copy(update={"labels": LABELS})
-    rows = toy_tasks.write_task(folder.parent / "task", "first", train=1, validation=1)
+    name = "pick" if model.about.kind == "choice" else "first"
+    rows = toy_tasks.write_task(folder.parent / name, name, train=1, validation=1)
     tables = {split: pq.read_table(rows / f"{split}.parquet") for split in ("train", "validation")}
-    tuner = Tuner(load_encoder(folder), "first", task, toy_tasks.FINETUNING, **tables)
+    labels = toy_tasks.TASKS[name].labels if name == "pick" else LABELS
+    task = toy_tasks.TASKS[name].model_copy(update={"labels": labels})
+    tuner = Tuner(load_encoder(folder), name, task, toy_tasks.FINETUNING, **tables)
     return tuner._objective(model, tensors)["loss"]
 
 
-@pytest.mark.parametrize("symmetric", [False, True])
+@pytest.mark.parametrize(
+    ("changes", "answers"),
+    [
+        ({"symmetric": False}, [0, 2, 1, 1]),
+        ({"symmetric": True}, [0, 2, 1, 1]),
+        ({"kind": "choice", "labels": CHOICES}, [1, 0]),  # four inputs are two rows of two choices
+    ],
+    ids=["classification", "symmetric", "choice"],
+)
 @pytest.mark.parametrize("weight", [0.0, 0.5])
-def test_l3_is_the_one_written_out(folder: Path, weight: float, symmetric: bool) -> None:
-    model = far_from_zero(with_head(folder, weight, symmetric=symmetric))
-    targets = torch.tensor([0, 2, 1, 1])
+def test_l3_is_the_one_written_out(folder: Path, weight: float, changes: dict[str, Any], answers: list[int]) -> None:
+    model, targets = far_from_zero(with_head(folder, weight, **changes)), torch.tensor(answers)
     loss = objective(folder, model, {**inputs(), "targets": targets})
-    wanted = written_out(model, weight, targets, symmetric=symmetric)
+    wanted = written_out(model, weight, targets, symmetric=model.about.symmetric)
     assert loss.item() == pytest.approx(wanted.item(), abs=1e-5)
     names = [name for name, _ in model.named_parameters()]
     ours = torch.autograd.grad(loss, list(model.parameters()))
@@ -123,13 +135,14 @@ def test_without_lambda_there_is_no_gradient_of_the_language_model(folder: Path)
         ("classification", LABELS, True),
         ("span", [], False),
         ("tagging", ["O", "B-X"], False),
+        ("choice", CHOICES, False),
     ],
 )
 def test_either_side_may_be_padded(folder: Path, kind: Any, labels: list[str], symmetric: bool) -> None:
     model = load_encoder(folder).with_head(kind, labels, seed=3, symmetric=symmetric).eval()
     right, left = inputs("right"), inputs("left")
     one, other = model(**right), model(**left)
-    if kind != "classification":
+    if kind in ("span", "tagging"):
         one, other = one[right["attention_mask"].bool()], other[left["attention_mask"].bool()]
     torch.testing.assert_close(one, other)
     save_auxiliary_weight(0.5, folder)

@@ -1,5 +1,8 @@
 """The worked example of BERT's inputs: three embeddings are added, and that is what the network gets."""
 
+import re
+
+import pytest
 import torch
 
 from stemma.lessons.bert_inputs import TOKENS, add_up, explain, segments
@@ -23,5 +26,17 @@ def test_equal_tokens_segments_and_places_have_equal_parts():
 
 
 def test_it_is_told_for_every_token():
-    told = list(explain())
-    assert [line.split()[0] for line in told[2 : 2 + len(TOKENS)]] == TOKENS
+    parts, told = add_up(), list(explain())
+    rows = told[2 : 2 + len(TOKENS)]
+    assert [line.split()[0] for line in rows] == TOKENS
+    for place, line in enumerate(rows):
+        shown = [[float(value) for value in cell.split()] for cell in re.findall(r"\(([^)]*)\)", line)]
+        wanted = [parts.token[place], parts.segment[place], parts.position[place], parts.total[place]]
+        assert len(shown) == 4
+        for cell, vector in zip(shown, wanted, strict=True):
+            assert cell == pytest.approx((100 * vector).tolist(), abs=0.051)
+        for column in range(4):
+            assert sum(cell[column] for cell in shown[:3]) == pytest.approx(shown[3][column], abs=0.21), (
+                "by the eye too"
+            )
+    assert "each token mean 0.00 and spread 1.00" in told[-1]

@@ -26,5 +26,11 @@ def test_fifteen_in_a_hundred_and_of_those_eighty_ten_and_ten():
 def test_it_is_told():
     told = "\n".join(explain())
     assert "80% of the time [MASK]: my dog is [MASK]" in told
+    assert "10% of the time any word: my dog is apple" in told
     assert "10% of the time the word itself: my dog is hairy" in told
+    total, found = count_treatments()
+    assert f"Of {total:,} words, {found.total():,} are asked for: {found.total() / total:.2%}" in told
+    for name in TREATMENTS:
+        assert f"  {found[name]:,} became {name}: {found[name] / found.total():.2%}" in told
+    assert "Any word is one of 157, drawn alike: once in 157 it is the word itself, and counted there." in told
     assert "where the paper says 15 %" in told

@@ -1,5 +1,7 @@
 """The worked example of next-sentence prediction has the paper's two pairs, with their three inputs."""
 
+import pytest
+
 from stemma.lessons.next_sentence import examples, explain
 
 
@@ -22,14 +24,20 @@ def test_segments_and_positions():
         assert list(example.positions) == list(range(15))
 
 
-def test_the_three_inputs_stand_below_each_other():
-    told = list(explain())
-    token, segment, position = (next(line for line in told if line.startswith(f"  {name}")) for name in NAMES)
-    for place, word in enumerate(examples()[0].tokens):
+@pytest.mark.parametrize("number", [0, 1], ids=["IsNext", "NotNext"])
+def test_the_three_inputs_stand_below_each_other(number):
+    told, example = list(explain()), examples()[number]
+    first = next(place for place, line in enumerate(told) if line.startswith(f"{example.label}: "))
+    token, segment, position, asked = told[first + 1 : first + 5]
+    assert tuple(line.split()[0] for line in (token, segment, position)) == NAMES
+    assert token.split()[1:] == list(example.tokens)
+    for place, word in enumerate(example.tokens):
         column = _columns(token)[place]
         assert token[column:].startswith(word)
         assert segment[column] == ("A" if place < 8 else "B")
         assert position[column:].split()[0] == str(place)
+    hidden = " and ".join(example.hidden)
+    assert asked == f"  asked: at [CLS] {example.label}, at the hidden places {hidden}"
 
 
 NAMES = ("token", "segment", "position")

@@ -1,4 +1,4 @@
-"""ELMo as features: the mix of layers, rows and their padding, what is tuned and what is not, folders."""
+"""ELMo as features: rows and their padding, what is tuned and what is not, folders."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -20,7 +20,6 @@ from stemma.families.elmo.network import load_network
 from stemma.files import write_json
 from stemma.layers.crf import CrfTagger
 from stemma.layers.lstm import Turn
-from stemma.layers.scalar_mix import ScalarMix
 from stemma.progress import NullProgress
 from stemma.protocols import HeadKind
 from stemma.tasks.tuning import Tuned, Tuner
@@ -62,17 +61,6 @@ def inputs(rows: list[list[int]], width: int) -> dict[str, Tensor]:
         mask[number, : len(row)] = 1
         types[number, row.index(3) + 1 : len(row)] = 1
     return {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
-
-
-def test_the_mix_is_the_formula() -> None:
-    mix, layers = ScalarMix(3), [torch.randn(4, 2, 6) for _ in range(3)]
-    torch.testing.assert_close(mix(layers), (layers[0] + layers[1] + layers[2]) / 3)
-    with torch.no_grad():
-        mix.scores.copy_(torch.tensor([0.5, -1.0, 2.0]))
-        mix.gamma.fill_(0.7)
-    exponentials = [torch.exp(score) for score in mix.scores]
-    s = [one / sum(exponentials) for one in exponentials]
-    torch.testing.assert_close(mix(layers), mix.gamma * sum(s[j] * layers[j] for j in range(3)))
 
 
 def test_features_of_a_row_are_those_of_its_text_read_from_both_sides(folder: Path) -> None:
