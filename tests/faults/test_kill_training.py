@@ -139,7 +139,7 @@ def test_fine_tuning_variants_of_bert_ends_with_the_same_bits(tmp_path):
         toy_tasks.write_task(folder / "task", "first")
     for report in run_cases("bert-finetune", {folder: {} for folder in chosen}, "in the second seed").values():
         assert assert_as_if_never_killed(report)["in the second seed"][0] == 9, "finished epochs are not trained again"
-    assert len(chosen) == 4
+    assert len(chosen) >= 4, "or the profile has lost some"
 
 
 @pytest.mark.parametrize(
