@@ -128,7 +128,7 @@ def _write_params(project: Path, source: Mapping[str, object], vocabulary_size: 
     values["corpora"] = {"sample": {"kind": "documents", "sources": {"sample": source}}}
     tokenizer = values["tokenizers"]["wordpiece"] | {"corpus": "sample", "vocabulary_size": vocabulary_size}
     values["tokenizers"] = {"wordpiece": tokenizer | {"min_frequency": 1}}
-    values |= {"variants": {}, "tasks": {}, "pairs": {}, "release": values["release"] | {"floors": {}}}
+    values |= {"variants": {}, "transfers": {}, "tasks": {}, "pairs": {}, "release": values["release"] | {"floors": {}}}
     project.mkdir(parents=True, exist_ok=True)
     (project / "params.yaml").write_text(yaml.safe_dump(values), encoding="utf-8")
 

@@ -104,7 +104,7 @@ def _values(kind: str, min_frequency: int, family: str) -> dict[str, Any]:
     params = load_params(ROOT / "params.yaml")
     corpus = next(iter(params.corpora))
     measured = {"corpus": corpus, "kind": kind, "vocabulary_size": 1_000_000, "min_frequency": min_frequency}
-    values = params.model_dump() | {"tasks": {}, "pairs": {}}
+    values = params.model_dump() | {"tasks": {}, "transfers": {}, "pairs": {}}
     values["release"]["floors"] = {}
     values["tokenizers"] = {VARIANT: measured | {"lowercase": False}}
     values["variants"] = {VARIANT: {"family": family, "corpus": corpus, "tokenizer": VARIANT}}
