@@ -1,17 +1,17 @@
 """The leaderboard as one page that needs nothing else: no script, no font, no picture, no network."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from stemma.leaderboard import cells
-from stemma.leaderboard.charts import Points, line_chart
 from stemma.leaderboard.elements import Html, element, join
 from stemma.leaderboard.markdown import published_effect
+from stemma.leaderboard.page_curves import Curves, curve_charts
+from stemma.leaderboard.page_samples import sample_list
 from stemma.leaderboard.style import STYLE
 
 __all__ = ["page"]
 
-Curves = Mapping[str, Sequence[Mapping[str, str]]]
 _POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'"  # a browser would refuse to fetch anything
 
 
@@ -20,8 +20,12 @@ def page(table: Mapping[str, Any], curves: Curves) -> str:
     sections = [
         ("table", "The table", _heat_map(table)),
         ("published", "Published figures", _published(table)),
-        ("curves", "Learning curves", _curves(curves, [row["name"] for row in table["rows"] if row["cells"]])),
-        ("samples", "What each one gets right and wrong", _samples(table)),
+        (
+            "curves",
+            "Learning curves",
+            curve_charts(curves, [row["name"] for row in table["rows"] if row["of"] == "variant"]),
+        ),
+        ("samples", "What each one gets right and wrong", sample_list(table)),
         ("compared", "Variants compared", _comparisons(table)),
         ("ablations", "Ablations beside the published effect", _ablations(table)),
         ("missing", "Not run, and why", _missing(table)),
@@ -52,7 +56,7 @@ def _heat_map(table: Mapping[str, Any]) -> list[Html]:
             column["name"],
             element("small", _plain(column["metric"])),
             element("small", f"n {column['n']:,}"),
-            _note(column),
+            _said(column["note"]),
             scope="col",
         )
         for column in columns
@@ -71,8 +75,8 @@ def _heat_map(table: Mapping[str, Any]) -> list[Html]:
             )
             for column in columns
         ]
-        head = element("small", row["head"], class_="said") if row["head"] else ""
-        rows.append(element("tr", element("th", row["name"], family, head, scope="row"), *figures, class_=row["of"]))
+        name = element("th", row["name"], family, _said(row["head"]), scope="row")
+        rows.append(element("tr", name, *figures, class_=row["of"]))
     note = (
         f"Means over seeds with {100 * table['confidence']:.4g} % bootstrap intervals over seeds and examples; where no seeds "
         "are named there is one run. The stronger the colour, the nearer to the best of its column. Degenerate: the run gives "
@@ -106,22 +110,22 @@ def _published(table: Mapping[str, Any]) -> list[Html]:
     if not columns:
         return []
     heads = [
-        element("th", column["name"], element("small", _plain(column["metric"])), _note(column), scope="col")
+        element("th", column["name"], element("small", _plain(column["metric"])), _said(column["note"]), scope="col")
         for column in columns
     ]
     heads += [element("th", "source", scope="col"), element("th", "how its protocol differs", scope="col")]
     lines = []
     for row in rows:
         figures = [_published_cell(row["cells"].get(column["name"])) for column in columns]
-        read = element("small", "by transcriptions that agree") if row["read"] == "transcriptions" else ""
-        average = element("small", f"average {row['average']}") if row["average"] else ""
+        read = _said("by transcriptions that agree" if row["read"] == "transcriptions" else "")
+        average = _said(f"average {row['average']}" if row["average"] else "")
         lines.append(
             element(
                 "tr",
                 element("th", row["name"], element("small", f"{row['split']} set"), scope="row"),
                 *figures,
                 element("td", row["source"], read),
-                element("td", row["protocol"], average),
+                element("td", row["protocol"], average, class_="long"),
             )
         )
     note = (
@@ -134,72 +138,7 @@ def _published(table: Mapping[str, Any]) -> list[Html]:
 def _published_cell(cell: Mapping[str, Any] | None) -> Html:
     if cell is None:
         return element("td", cells.NONE)
-    return element("td", f"{cell['value']:.3f}", *(element("small", one) for one in cell["differs"]))
-
-
-def _curves(curves: Curves, named: Sequence[str]) -> list[Html]:
-    order = list(dict.fromkeys([*named, *(row["variant"] for of in curves.values() for row in of)]))
-    tuned: dict[str, dict[str, list[tuple[float, float]]]] = {}
-    for row in curves["finetuning"]:
-        points = tuned.setdefault(row["task"], {}).setdefault(row["variant"], [])
-        points.append((float(row["epoch"]), float(row["score"])))
-    trained: dict[str, list[tuple[float, float]]] = {}
-    for row in curves["pretraining"]:
-        trained.setdefault(row["variant"], []).append((float(row["step"]), float(row["loss"])))
-    parts: list[Html] = []
-    if tuned:
-        charts = [
-            line_chart(task, series, x="epoch", y="validation score", order=order) for task, series in tuned.items()
-        ]
-        parts += [element("h3", "Fine-tuning"), element("div", *charts, class_="figures")]
-    if trained:
-        charts = [
-            line_chart(name, {name: points}, x="step", y="loss", order=[name]) for name, points in _numbers(trained)
-        ]
-        note = "Each loss is its own: nats of different things do not compare."
-        parts += [
-            element("h3", "Pretraining"),
-            element("div", *charts, class_="figures"),
-            element("p", note, class_="note"),
-        ]
-    return parts
-
-
-def _numbers(series: Mapping[str, Points]) -> Iterator[tuple[str, Points]]:
-    """The curves that have something to draw: a loss that is not finite is not drawn."""
-    for name, points in series.items():
-        finite = [point for point in points if abs(point[1]) < float("inf")]
-        if finite:
-            yield name, finite
-
-
-def _samples(table: Mapping[str, Any]) -> list[Html]:
-    parts = []
-    for place, (task, samples) in enumerate(table["samples"].items()):
-        articles = [element("article", *_sample(sample)) for sample in samples]
-        opened = {"open": ""} if place == 0 else {}
-        parts.append(element("details", element("summary", task), *articles, **opened))
-    if parts:
-        note = (
-            "Rows that tell systems apart, with the answers of each one's first seed; not a fair sample, and not many."
-        )
-        parts.append(element("p", note, class_="note"))
-    return parts
-
-
-def _sample(sample: Mapping[str, Any]) -> list[Html]:
-    asked = [element("p", element("small", f"{part['name']}: "), part["text"]) for part in sample["asked"]]
-    wanted = element("p", element("small", "wanted: "), element("b", sample["wanted"]))
-    answers = [element("li", *_answer(one)) for one in sample["answers"]]
-    return [*asked, wanted, element("ul", *answers, class_="answers")]
-
-
-def _answer(one: Mapping[str, Any]) -> list[str]:
-    if one["right"] is None:
-        return [f"{one['system']}: {one['answer']}"]
-    mark, class_ = ("✓", "right") if one["right"] else ("✗", "wrong")
-    word = element("span", mark, class_=class_, role="img", aria_label=class_)
-    return [word, f" {one['system']}: {one['answer']}"]
+    return element("td", f"{cell['value']:.3f}", *(_said(one) for one in cell["differs"]))
 
 
 def _comparisons(table: Mapping[str, Any]) -> list[Html]:
@@ -210,7 +149,7 @@ def _comparisons(table: Mapping[str, Any]) -> list[Html]:
             element(
                 "tr",
                 element("th", f"{one['first']} − {one['second']}", scope="row"),
-                element("td", cells.difference(one)),
+                _difference(one),
                 element("td", cells.p_value(one["p_value"])),
                 element("td", cells.p_value(one["holm"])),
                 element("td", cells.smallest(one["smallest_effect"])),
@@ -232,26 +171,33 @@ def _comparisons(table: Mapping[str, Any]) -> list[Html]:
 
 
 def _ablations(table: Mapping[str, Any]) -> list[Html]:
-    names = ("change", "task", "effect here", "published effect", "verdict", "source")
-    rows = [
-        element(
-            "tr",
-            element("th", f"{one['variant']} − {one['base']}", scope="row"),
-            element("td", one["what"], element("small", one["budget"]) if one["budget"] else ""),
-            element("td", effect["column"]),
-            element("td", cells.difference(effect)),
-            element("td", published_effect(effect)),
-            element("td", effect["verdict"]),
-            element("td", one["source"]),
-        )
-        for one in table["ablations"]
-        for effect in one["effects"]
-    ]
-    if not rows:
-        return []
-    note = "Where the paper has no such task, its best-known effect stands there, and on what."
-    heads = [element("th", name, scope="col") for name in names]
-    return [_grid(heads, rows, "wide", "Ablations"), element("p", note, class_="note")]
+    heads = [element("th", name, scope="col") for name in ("effect here", "published effect, and verdict")]
+    parts: list[Html] = []
+    for one in table["ablations"]:
+        rows = [
+            element(
+                "tr",
+                element("th", effect["column"], scope="row"),
+                _difference(effect),
+                element("td", published_effect(effect), _said(effect["verdict"])),
+            )
+            for effect in one["effects"]
+        ]
+        if rows:
+            pair = f"{one['variant']} − {one['base']}"
+            told = "; ".join(filter(None, [one["what"], one["budget"], one["source"]]))
+            grid = _grid(heads, rows, "wide", f"{pair} on each task")
+            parts += [element("h3", pair), element("p", told), grid]
+    if parts:
+        note = "Where the paper has no such task, its best-known effect stands there, and on what."
+        parts.append(element("p", note, class_="note"))
+    return parts
+
+
+def _difference(one: Mapping[str, Any]) -> Html:
+    """A difference, and its interval below it."""
+    value, *interval = cells.difference(one).split(" ", 1)
+    return element("td", value, *(element("small", part) for part in interval))
 
 
 def _missing(table: Mapping[str, Any]) -> list[Html]:
@@ -266,8 +212,9 @@ def _grid(heads: Sequence[Html], rows: Sequence[Html], class_: str, label: str) 
     return element("div", grid, class_="scroll", tabindex="0", role="region", aria_label=label)
 
 
-def _note(column: Mapping[str, Any]) -> Html:
-    return element("small", column["note"], class_="said") if column["note"] else Html()
+def _said(text: str) -> Html:
+    """Words in small letters below a name or a figure; unlike figures they may take several lines."""
+    return element("small", text, class_="said") if text else Html()
 
 
 def _plain(metric: str) -> str:

@@ -12,27 +12,28 @@ STYLE: Final = """
 --heat:#2c74bf;--good:#5fd08d;--bad:#ff8a80;--c0:#6ea8fe;--c1:#fb923c;--c2:#4ade80;--c3:#c084fc;--c4:#fb7185;--c5:#2dd4bf;
 --c6:#facc15;--c7:#94a3b8}}
 *{box-sizing:border-box}
-body{margin:0 auto;max-width:76rem;padding:1rem;background:var(--paper);color:var(--ink);
+body{margin:0 auto;max-width:110rem;padding:1rem;background:var(--paper);color:var(--ink);
 font:16px/1.5 system-ui,-apple-system,"Segoe UI",Roboto,"Noto Sans",sans-serif;overflow-wrap:anywhere}
-h1{font-size:1.6rem;margin:.2rem 0}h2{font-size:1.25rem;margin:2.2rem 0 .5rem}
+h1{font-size:1.6rem;margin:.2rem 0}h2{font-size:1.25rem;margin:2.2rem 0 .5rem}h3{margin:1.2rem 0 .3rem}h3+p{margin:0 0 .5rem}
 a{color:var(--c0)}
 p,li,small,figcaption{max-width:72ch}small,.note{color:var(--faint)}.note{font-size:.9rem}
 nav{display:flex;flex-wrap:wrap;gap:.3rem 1rem;margin:.8rem 0}nav a{padding:.4rem 0}
-.scroll{overflow-x:auto;border:1px solid var(--line);border-radius:.5rem}
+.scroll{overflow:auto;max-height:90vh;border:1px solid var(--line);border-radius:.5rem}
 .scroll:focus-visible{outline:2px solid var(--c0)}
 table{border-collapse:collapse;min-width:100%;font-size:.85rem;font-variant-numeric:tabular-nums;overflow-wrap:normal}
 th,td{padding:.4rem .6rem;text-align:left;vertical-align:top;border-bottom:1px solid var(--line)}
-tr:last-child>*{border-bottom:0}thead th{background:var(--card)}
+tr:last-child>*{border-bottom:0}
+thead th{background:var(--card);position:sticky;top:0;z-index:2;box-shadow:inset 0 -1px var(--line)}
 th small,td small{display:block;font-weight:400;white-space:nowrap}
-small.said,.wide td small{white-space:normal}small.said{min-width:11rem}
+th small.said,td small.said{white-space:normal}thead small.said{min-width:9rem}
 tbody th{position:sticky;left:0;background:var(--paper);border-right:1px solid var(--line);min-width:7rem;
 max-width:12rem;overflow-wrap:break-word;z-index:1}
-thead th:first-child{position:sticky;left:0;z-index:2}
+thead th:first-child{left:0;z-index:3}
 .heat td{min-width:7.5rem;background:color-mix(in srgb,var(--heat) calc(var(--h,0)*50%),var(--paper))}
 .heat td small{color:inherit;opacity:.85}.heat td.none{color:var(--faint)}
 .heat tbody tr.baseline th{font-style:italic}
 mark{display:inline-block;border-radius:.3rem;padding:0 .35rem;background:#ffd54a;color:#3b2f00;font-size:.75rem;font-weight:600}
-.wide td{min-width:9rem;max-width:26rem}
+.wide td{min-width:7.5rem;max-width:26rem}.wide td.long{min-width:min(24rem,70vw)}
 .figures{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,17rem),1fr));gap:1rem}
 figure{margin:0;padding:.6rem;border:1px solid var(--line);border-radius:.5rem;background:var(--card)}
 svg{display:block;width:100%;height:auto}svg text{font-size:10px;fill:var(--faint)}
@@ -47,8 +48,9 @@ summary{cursor:pointer;padding:.6rem 0;font-weight:600}details>*:last-child{marg
 article{border-top:1px solid var(--line);padding:.6rem 0}article p{margin:.2rem 0}
 .answers{list-style:none;display:flex;flex-wrap:wrap;gap:.3rem;margin:.4rem 0 0;padding:0;font-size:.85rem}
 .answers li{border:1px solid var(--line);border-radius:.4rem;padding:.15rem .5rem;background:var(--card)}
+.answers small{display:block}
 .right{color:var(--good)}.wrong{color:var(--bad)}
 @media(max-width:40rem){body{padding:.7rem;font-size:15px}.heat td{min-width:6.6rem}
-tbody th{min-width:7rem;max-width:7.5rem}nav{gap:0 1rem}}
-@media print{.scroll{overflow:visible}}
+th,td{padding:.35rem .4rem}tbody th{min-width:7rem;max-width:8rem}nav{gap:0 1rem}}
+@media print{.scroll{overflow:visible;max-height:none}}
 """

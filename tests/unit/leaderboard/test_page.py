@@ -95,6 +95,21 @@ def test_marks_and_reasons_are_shown(reader):
     assert reader.text.count("accuracy 0.500") == 2 * len(toy_board.SCORES)  # beside each of Matthews' correlations
 
 
+def test_an_answer_stands_there_once_with_all_who_gave_it(table):
+    answers = [
+        {"system": "bert", "answer": "yes", "right": True},
+        {"system": "gpt", "answer": "no", "right": False},
+        {"system": "elmo", "answer": "yes", "right": True},
+    ]
+    numbers = [{"system": "bert", "answer": "2.50", "right": None}]
+    sample = {"id": "1", "asked": [{"name": "text", "text": "so it goes"}], "wanted": "yes"}
+    samples = {"cola": [{**sample, "answers": answers}], "sts-b": [{**sample, "answers": numbers}]}
+    shown = page({**table, "samples": samples}, toy_board.CURVES)
+    assert 'aria-label="right">✓</span> yes<small>bert, elmo</small></li>' in shown
+    assert 'aria-label="wrong">✗</span> no<small>gpt</small></li>' in shown
+    assert "<li>2.50<small>bert</small></li>" in shown
+
+
 def test_a_part_without_content_is_left_out(table):
     nothing = {**table, "published": [], "ablations": [], "missing": [], "samples": {}, "comparisons": {}}
     shown = page(nothing, {"pretraining": [], "finetuning": []})
