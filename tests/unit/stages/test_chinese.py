@@ -17,17 +17,14 @@ from stemma.families.gpt.family import FAMILY as GPT_FAMILY
 from stemma.families.ngram.family import FAMILY as NGRAM
 from stemma.families.ngram.model import NgramModel
 from stemma.files import read_json
-from stemma.progress import NullProgress
-from stemma.stages import clean, ingest, pretrain, tokenize, tokenizer, validate
 from stemma.text.segmentation import load_segmenter
 from stemma.text.vocabulary import load_tokenizer
-from stemma.training.tracker import NullTracker
 from tests import toy_bert, toy_corpora, toy_gpt
+from tests.toy_stages import run_stages
 
 CORPUS = Path(__file__).parents[2] / "chinese.txt"
 PARAMS = load_params(Path(__file__).parents[3] / "params.yaml")
 GPT = toy_gpt.SETTINGS | {"hidden_size": 48, "max_length": 24, "steps": 120, "batch_size": 8, "dropout": 0.0}
-QUIET = NullProgress()
 
 
 def settings() -> Params:
@@ -59,24 +56,8 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Any:
         patch.chdir(folder)
         for name, value in {"STEMMA_SCRATCH": "scratch", "TOKENIZERS_PARALLELISM": "", "RAYON_NUM_THREADS": ""}.items():
             patch.setenv(name, value)
-        external = Path("data/external")
-        external.mkdir(parents=True)
-        (external / "chinese.txt").write_bytes(CORPUS.read_bytes())
-        Path("tasks").mkdir()
-        asked, corpus = settings(), Path("clean/toy")
-        ingest.run(asked, QUIET, external=external, out=Path("raw"))
-        checked = {"out": Path("valid"), "quarantine": Path("quarantine"), "report": Path("report.json")}
-        validate.run(asked, QUIET, corpora=Path("raw"), tasks=Path("tasks"), **checked)
-        clean.run(asked, QUIET, corpora=Path("valid/corpora"), out=Path("clean"))
-        for name, tokens, variant in (
-            ("words", "tokens", "ngram"),
-            ("characters", "character-tokens", "gpt"),
-            ("pieces", "piece-tokens", "bert"),
-        ):
-            tokenizer.run(name, asked, QUIET, corpus=corpus, out=Path(name))
-            tokenize.run(QUIET, corpus=corpus, tokenizer=Path(name), out=Path(tokens))
-            trained = {"tokens": Path(tokens), "tokenizer": Path(name), "out": Path(variant)}
-            pretrain.run(variant, asked, NullTracker(), QUIET, **trained)
+        words, characters = ("words", "tokens", "ngram"), ("characters", "character-tokens", "gpt")
+        run_stages(settings(), CORPUS, [words, characters, ("pieces", "piece-tokens", "bert")])
         yield folder
 
 
