@@ -22,6 +22,7 @@ __all__ = [
     "memory_limit",
     "open_workspace",
     "return_freed_memory",
+    "scratch_root",
 ]
 
 _DEFAULT_MEMORY: Final = 256 << 20
@@ -41,10 +42,15 @@ class Workspace:
 @contextmanager
 def open_workspace(stage: str) -> Iterator[Workspace]:
     """A fresh folder below `STEMMA_SCRATCH`, and the bytes that `STEMMA_MEMORY_LIMIT` allows; neither changes a result."""
-    root = Path(os.environ.get("STEMMA_SCRATCH") or ".stemma/scratch")
+    root = scratch_root()
     root.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f"{stage}-", dir=root) as folder:
         yield Workspace(Path(folder), memory_limit())
+
+
+def scratch_root() -> Path:
+    """The folder for what need not be kept: `STEMMA_SCRATCH`, or the project's own, which `make clean` removes."""
+    return Path(os.environ.get("STEMMA_SCRATCH") or ".stemma/scratch")
 
 
 def memory_limit() -> int:

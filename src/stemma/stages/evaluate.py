@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from stemma.leaderboard.build import write_leaderboard
 from stemma.progress import Progress
 from stemma.tasks.base import ANSWERS, PREDICTION_SCHEMAS
 from stemma.tasks.baselines import BASELINES, CHANCE, chance_statistics
+from stemma.tasks.encoded import encode_once
 from stemma.tasks.language import count_sentences, measure, read_ids, read_sentences, sample_sentences
 from stemma.tasks.metrics import METRICS, Statistics, per_example
 from stemma.tasks.minimal_pairs import measure_pairs
@@ -230,16 +232,20 @@ def _predict_seeds(
 ) -> Iterator[Path]:
     """Let every seed's model answer the test split; yields the files of answers, by seed."""
     progress.start(f"{pair} on test rows", len(seeds) * len(test), "rows")
-    questions = _without_answers(test, task)
+    questions, features = _without_answers(test, task), None
     for number, seed in enumerate(seeds):
         predictor = load_predictor(finetuned / pair / f"seed-{seed}")
-        tables = []
-        for begin in range(0, len(questions), _BATCH):
-            tables.append(predictor.predict(questions.slice(begin, _BATCH)))
-            progress.update(number * len(test) + min(begin + _BATCH, len(test)))
+        if features is None:  # a pair's seeds have one tokenizer
+            features = encode_once(questions, predictor.task, predictor.tokenizer, predictor.task.max_length)
+        report = partial(_report, progress, number * len(test))
+        predictions = predictor.predict(questions, features, at_once=_BATCH, report=report)
         path = answers / f"seed-{seed}.parquet"
-        _write_predictions(path, pa.concat_tables(tables), task)
+        _write_predictions(path, predictions, task)
         yield path
+
+
+def _report(progress: Progress, before: int, rows: int) -> None:
+    progress.update(before + rows)
 
 
 def _shared_seeds(pairs: Iterable[str], finetuned: Path) -> list[int]:

@@ -19,6 +19,7 @@ from stemma.files import atomic_dir, atomic_path, verify_manifest, write_json, w
 from stemma.progress import Progress
 from stemma.protocols import Encoder
 from stemma.tasks.base import ROW_SCHEMAS
+from stemma.tasks.encoded import encode_once
 from stemma.tasks.grid import tune_best
 from stemma.tasks.predictor import TASK_FILE, load_predictor
 from stemma.tasks.storage import read_rows, split_path
@@ -55,7 +56,8 @@ def run(
     train, validation = (
         pa.concat_tables([empty, *read_rows(path, of_task.kind)]) for path in (train_path, validation_path)
     )
-    tuner = Tuner(next(iter(encoders.values())), pair.task, of_task, settings, train=train, validation=validation)
+    encoder = next(iter(encoders.values()))
+    tuner = Tuner(encoder, pair.task, of_task, settings, train=train, validation=validation, encode=encode_once)
     tuned = {
         seed: tune_best(
             tuner.on(encoder), settings, seed, scratch=scratch / f"seed-{seed}", tracker=tracker, progress=progress
@@ -93,7 +95,9 @@ def _write_seed(
     encoder.save(tuned.model, model_dir)
     write_json(model_dir / TASK_FILE, about)
     write_manifest(model_dir)
-    predictions = load_predictor(model_dir).predict(validation)
+    predictor = load_predictor(model_dir)
+    features = encode_once(validation, predictor.task, predictor.tokenizer, predictor.task.max_length)
+    predictions = predictor.predict(validation, features)
     with atomic_path(folder / "predictions" / f"validation-seed-{seed}.parquet") as path:
         pq.write_table(predictions, path, compression="zstd")
 

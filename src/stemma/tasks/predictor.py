@@ -1,5 +1,6 @@
 """A fine-tuned model that answers rows: from a folder that holds all it needs, or from memory while it is being tuned."""
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -49,31 +50,51 @@ class Predictor:
         """What may be answered; none for scores and spans."""
         return self.task.labels
 
-    def predict(self, rows: pa.Table) -> pa.Table:
-        """One answer a row, in the rows' order."""
-        return self._table(rows, self._answer(rows))
+    def predict(
+        self,
+        rows: pa.Table,
+        features: Features | None = None,
+        *,
+        at_once: int | None = None,
+        report: Callable[[int], None] | None = None,
+    ) -> pa.Table:
+        """One answer a row, in the rows' order; `features` are their inputs, if those were made before.
 
-    def calibrate(self, rows: pa.Table) -> tuple["Predictor", pa.Table]:
+        After `at_once` rows (None: all) `report` is told how many are behind.
+        """
+        return self._table(rows, self._answer(rows, features, at_once, report))
+
+    def calibrate(self, rows: pa.Table, features: Features | None = None) -> tuple["Predictor", pa.Table]:
         """The predictor with the threshold that is best for labelled rows, if its task has any, and what it answers to them."""
-        answers = self._answer(rows)
+        answers = self._answer(rows, features)
         if not isinstance(answers, SpanAnswers) or not self.task.unanswerable:
             return self, self._table(rows, answers)
         spans, margins = self._table(rows, answers), answers.margins()
         answers.null_threshold = best_threshold(self.task.metric, rows, spans, margins)
         return replace(self, null_threshold=answers.null_threshold), self._table(rows, answers)
 
-    def _answer(self, rows: pa.Table) -> Answers:
+    def _answer(
+        self,
+        rows: pa.Table,
+        features: Features | None,
+        at_once: int | None = None,
+        report: Callable[[int], None] | None = None,
+    ) -> Answers:
         if "id" not in rows.column_names:
             raise InputError("column 'id' is missing: every row needs one, to know its answer by")
-        features = encode_rows(rows, self.task, self.tokenizer, self.task.max_length)
+        if features is None:
+            features = encode_rows(rows, self.task, self.tokenizer, self.task.max_length)
         answers = make_answers(rows, features, self.task, self.null_threshold)
-        order = np.argsort(features.ids.lengths, kind="stable")  # inputs of like length together: little padding
+        size = at_once or max(1, len(rows))
         training = self.model.training
         self.model.eval()
         with deterministic(self.threads), torch.inference_mode():
-            for start in range(0, len(order), _BATCH):
-                inputs = order[start : start + _BATCH]
-                answers.add(inputs, self._logits(features, inputs))
+            for begin in range(0, len(rows), size):
+                end = min(begin + size, len(rows))
+                for inputs in _batches(features, begin, end):
+                    answers.add(inputs, self._logits(features, inputs))
+                if report is not None:
+                    report(end)
         self.model.train(training)
         return answers
 
@@ -90,6 +111,14 @@ class Predictor:
         assert features.words is not None
         asked = torch.from_numpy(features.words.padded(inputs, -1) >= 0)
         return nn.functional.one_hot(self.model.best_tags(logits, asked), logits.shape[2]).float()
+
+
+def _batches(features: Features, begin: int, end: int) -> Iterator[Ints]:
+    """The inputs of some rows, those of like length together: little padding."""
+    first, last = np.searchsorted(features.rows, [begin, end])
+    order = first + np.argsort(features.ids.lengths[first:last], kind="stable")
+    for start in range(0, len(order), _BATCH):
+        yield order[start : start + _BATCH]
 
 
 def load_predictor(model_dir: Path) -> Predictor:

@@ -2,13 +2,14 @@
 
 import copy
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
+import tokenizers
 import torch
 from torch import Tensor, nn
 
@@ -17,7 +18,7 @@ from stemma.data.batches import Shuffler
 from stemma.errors import SettingsError
 from stemma.progress import Progress
 from stemma.protocols import Auxiliary, Counting, Encoder, OwnRate, Tagger
-from stemma.tasks.features import encode_rows
+from stemma.tasks.features import Features, encode_rows
 from stemma.tasks.heads import head_loss, input_tensors, make_targets
 from stemma.tasks.metrics import score
 from stemma.tasks.predictor import Predictor
@@ -26,6 +27,8 @@ from stemma.training.loop import Batch, Optimisation, Training, deterministic
 from stemma.training.tracker import Tracker
 
 __all__ = ["Epoch", "Tuned", "Tuner"]
+
+Encode = Callable[[pa.Table, Task, tokenizers.Tokenizer, int], Features]
 
 _CHECKPOINT_EVERY: Final = 500  # steps, inside an epoch; every epoch ends with one
 _ROWS_COUNTED: Final = 1024  # at a time
@@ -54,7 +57,7 @@ class Tuned:
 
 
 class Tuner:
-    """Tunes an encoder to a task; rows become features once, for all seeds."""
+    """Tunes an encoder to a task; rows become features once, for all seeds and epochs."""
 
     def __init__(
         self,
@@ -65,6 +68,7 @@ class Tuner:
         *,
         train: pa.Table,
         validation: pa.Table,
+        encode: Encode = encode_rows,
     ) -> None:
         if task.max_length > encoder.max_length:
             raise SettingsError(
@@ -74,7 +78,9 @@ class Tuner:
         self.encoder, self.settings = encoder, settings
         self._task_name, self._task = task_name, task
         self._validation = validation
-        self._features = encode_rows(train, task, encoder.tokenizer, task.max_length)
+        self._features, self._validation_features = (
+            encode(rows, task, encoder.tokenizer, task.max_length) for rows in (train, validation)
+        )
         self._targets = make_targets(train, self._features, task)
 
     @property
@@ -160,7 +166,7 @@ class Tuner:
     def _judge(self, model: nn.Module) -> tuple[dict[str, float], float | None]:
         """Score the validation rows; beside it the threshold that was chosen on them, where questions may have no answer."""
         predictor = Predictor(task_name=self._task_name, task=self._task, model=model, tokenizer=self.encoder.tokenizer)
-        predictor, answers = predictor.calibrate(self._validation)
+        predictor, answers = predictor.calibrate(self._validation, self._validation_features)
         return score(self._task.kind, self._validation, answers, self._task.labels), predictor.null_threshold
 
     def with_head(self, seed: int) -> nn.Module:

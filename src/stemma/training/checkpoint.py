@@ -6,7 +6,6 @@ safetensors, the rest is JSON: nothing is pickled.
 """
 
 import logging
-import os
 import shutil
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from stemma.code import code_digest
+from stemma.data.workspace import scratch_root
 from stemma.errors import CorruptionError, StemmaError, TrainingError
 from stemma.files import (
     atomic_dir,
@@ -124,8 +124,7 @@ def scratch_dir(
         "settings": settings,
         "torch": torch.__version__,
     }
-    root = Path(os.environ.get("STEMMA_SCRATCH") or ".stemma/scratch")
-    folder = root / f"{stage_name}-{digest_bytes(canonical_json(key).encode())[:32]}"
+    folder = scratch_root() / f"{stage_name}-{digest_bytes(canonical_json(key).encode())[:32]}"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

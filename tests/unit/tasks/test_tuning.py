@@ -40,9 +40,9 @@ def test_the_first_best_epoch_is_kept(tmp_path, encoder, monkeypatch):
     seen: list[dict[str, torch.Tensor]] = []
     calibrate = Predictor.calibrate
 
-    def watch(self, rows):
+    def watch(self, rows, features):
         seen.append({name: tensor.clone() for name, tensor in self.model.state_dict().items()})
-        return calibrate(self, rows)
+        return calibrate(self, rows, features)
 
     monkeypatch.setattr(Predictor, "calibrate", watch)
     monkeypatch.setattr(tuning, "score", lambda *_: {"accuracy": next(scores)})
