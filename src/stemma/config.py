@@ -302,18 +302,25 @@ class Task(Settings):
     unanswerable: bool = (
         False  # span: whether there may be questions without an answer; a threshold is chosen on validation
     )
+    document_context: bool = False  # tagging: whether a row is read with what surrounds it in its document
     symmetric: bool = False  # of two texts: whether they may change places, as in similarity
     score_range: tuple[float, float] | None = None  # regression: the lowest and the highest score that there can be
     tuned_on: Name | None = None  # another task, whose models are tested on this one's test split too
 
     @model_validator(mode="after")
+    def _options_fit_the_kind(self) -> "Task":
+        if self.symmetric and self.kind not in ("classification", "regression"):
+            raise ValueError(f"symmetric: a {self.kind} task has no two texts that may change places")
+        if self.document_context and self.kind != "tagging":
+            raise ValueError(f"document_context: a {self.kind} task has no rows that are read with their neighbours")
+        if self.unanswerable and self.kind != "span":
+            raise ValueError(f"unanswerable: a {self.kind} task asks no questions that may have no answer")
+        return self
+
+    @model_validator(mode="after")
     def _labels_fit_the_kind(self) -> "Task":
         if self.kind == "classification" and len(self.labels) < 2:
             raise ValueError("a classification task needs at least two labels")
-        if self.symmetric and self.kind not in ("classification", "regression"):
-            raise ValueError(f"symmetric: a {self.kind} task has no two texts that may change places")
-        if self.unanswerable and self.kind != "span":
-            raise ValueError(f"unanswerable: a {self.kind} task asks no questions that may have no answer")
         if self.kind == "choice" and len(self.labels) < 2:
             raise ValueError("a choice task's labels name its choices, at least two, in their order")
         if self.kind == "tagging" and "O" not in self.labels:

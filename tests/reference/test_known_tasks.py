@@ -5,14 +5,19 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+import tokenizers
+from tokenizers import models
 
 from stemma.config import Splits, Task
 from stemma.data.input_files import InputFile
 from stemma.tasks.blimp import NUM_PAIRS, NUM_PARADIGMS, PairCount, read_blimp
+from stemma.tasks.features import encode_rows
 from stemma.tasks.known import KNOWN, known_layout
 from stemma.tasks.loaders import FileCount, read_file, read_split
 from stemma.tasks.submission import GLUE
+from tests.unit.tasks.test_features import inputs, make_rows, make_task
 
 DATA = Path(os.environ.get("STEMMA_DATA") or Path(__file__).resolve().parents[3] / "shared" / "data")
 pytestmark = [
@@ -148,3 +153,29 @@ def test_blimp_has_its_paradigms_with_a_thousand_pairs_each() -> None:
     assert count.warnings() == []
     assert len(pairs) == NUM_PARADIGMS
     assert set(pairs.values()) == {NUM_PAIRS}
+
+
+def test_conlls_sentences_are_read_in_their_documents():
+    """Every input is a piece of its document with the sentence in the middle, and as long as it may be, if the document is."""
+    rows = read("conll-2003", "conll2003/eng.testb.gz", split="test")[0]
+    words = sorted({word for row in rows for word in row["tokens"]})
+    ids = {word: number for number, word in enumerate(["[CLS]", "[SEP]", *words])}
+    task = make_task("tagging", document_context=True)
+    features = encode_rows(make_rows("tagging", rows), task, tokenizers.Tokenizer(models.WordLevel(ids, "[SEP]")), 128)
+    assert features.words is not None
+    texts: dict[str, list[int]] = {}
+    for row in rows:
+        texts.setdefault(row["document"], []).extend(ids[word] for word in row["tokens"])
+    assert len(texts) == 231
+    asked, before = 0, Counter[str]()
+    for number, (row, whole) in enumerate(zip(rows, inputs(features), strict=True)):
+        own = features.words.values[features.words.offsets[number] : features.words.offsets[number + 1]]
+        first, last = np.flatnonzero(own >= 0)[[0, -1]]
+        assert own[first : last + 1].tolist() == list(range(asked, asked + len(row["tokens"])))
+        text, begin = texts[row["document"]], before[row["document"]] - (first - 1)
+        assert whole[1:-1] == text[begin : begin + len(whole) - 2]
+        assert len(whole) == min(128, len(text) + 2)
+        behind = len(whole) - 2 - last
+        assert begin == 0 or begin + len(whole) - 2 == len(text) or first - 1 in (behind, behind - 1)
+        asked += len(row["tokens"])
+        before[row["document"]] += len(row["tokens"])

@@ -244,6 +244,7 @@ def test_paths_below_the_shared_data() -> None:
             "score_range: two numbers, the lower first",
         ),
         ({"score_range": [0, 1]}, "score_range: a regression task needs"),
+        ({"document_context": True}, "document_context: a classification task has no rows that are read with"),
         ({"unanswerable": True}, "unanswerable: a classification task asks no questions"),
         ({"metric": "spearman"}, "metric 'spearman' does not score a classification task"),
     ],

@@ -4,7 +4,7 @@ import json
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final, TextIO
 
@@ -31,7 +31,8 @@ def predict_file(model: str, input: Path | None, output: Path | None) -> None:  
     with model_folder(model) as folder:
         predictor = load_predictor(folder)
         with _open_output(output) as file:
-            for batch in _batches(first, lines):
+            rows = None if predictor.task.document_context else _ROWS  # no document must be cut in two
+            for batch in _batches(first, lines, rows):
                 where = [f"{name}:{number}" for number, _ in batch]
                 records = [{"id": number, **record} for number, record in batch]
                 for answer in ask(predictor.predict, predictor.kind, records, where).to_pylist():
@@ -57,11 +58,12 @@ def model_folder(model: str) -> Iterator[Path]:
     yield folder
 
 
-def _batches(first: tuple[int, dict[str, Any]], lines: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[Any]:
-    batch = [first, *islice(lines, _ROWS - 1)]
-    while batch:
+def _batches(
+    first: tuple[int, dict[str, Any]], lines: Iterator[tuple[int, dict[str, Any]]], rows: int | None
+) -> Iterator[Any]:
+    lines = chain([first], lines)
+    while batch := list(islice(lines, rows)):
         yield batch
-        batch = list(islice(lines, _ROWS))
 
 
 @contextmanager

@@ -24,7 +24,7 @@ FIELDS: Final[dict[HeadKind, dict[str, bool]]] = {  # what a record has, and whe
     "classification": {"text": True, "text_pair": False},
     "regression": {"text": True, "text_pair": False},
     "span": {"context": True, "question": True},
-    "tagging": {"tokens": True},
+    "tagging": {"tokens": True, "document": False},
     "choice": {"context": True, "question": False, "choices": True},
 }
 _LISTS: Final = {"tokens": "words", "choices": "texts"}  # and of what
@@ -42,12 +42,10 @@ def ask(predict: Predict, kind: HeadKind, records: Sequence[Record], where: Sequ
 def question_rows(kind: HeadKind, records: Sequence[Record], where: Sequence[str]) -> pa.Table:
     """Records as rows of a task, without the answer; ids are positions."""
     schema = ROW_SCHEMAS[kind]
-    columns: dict[str, list[Any]] = {
-        "id": [str(position) for position in range(len(records))],
-        "document": [""] * len(records),
-    }
+    columns: dict[str, list[Any]] = {"id": [str(position) for position in range(len(records))]}
     for name, required in FIELDS[kind].items():
         columns[name] = [_value(record, name, required, place) for record, place in zip(records, where, strict=True)]
+    columns["document"] = [document or "" for document in columns.get("document", [None] * len(records))]
     schema = pa.schema([field for field in schema if field.name != ANSWERS[kind]])
     return pa.table(columns, schema=schema)
 

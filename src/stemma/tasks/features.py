@@ -1,7 +1,8 @@
 """Task rows as token ids: `[CLS] text [SEP]` or `[CLS] A [SEP] B [SEP]`, one or more inputs a row.
 
 Texts go through the tokenizer in blocks, each distinct word or context once; the rest is whole-array work. Classification
-cuts the longer text first; a tagged sentence is cut at its end; a context that is too long becomes windows that overlap.
+cuts the longer text first; a tagged sentence is cut at its end, and where the task says so it stands in what surrounds it in its
+document, which no tag is asked for; a context that is too long becomes windows that overlap.
 Every choice of a row is an input: `[CLS] context [SEP] question choice [SEP]`, cut as a pair of texts is.
 """
 
@@ -19,6 +20,7 @@ from stemma.config import Task
 from stemma.data.batches import Ragged, slice_indices
 from stemma.errors import InputError
 from stemma.protocols import HeadKind
+from stemma.tasks.document_context import find_context
 
 __all__ = ["Contexts", "Features", "answer_columns", "encode_rows", "label_codes", "tag_targets"]
 
@@ -73,7 +75,8 @@ def encode_rows(rows: pa.Table, task: Task, tokenizer: tokenizers.Tokenizer, max
     if task.kind == "choice":
         return _encode_choices(rows, tokenizer, max_length, len(task.labels))
     if task.kind == "tagging":
-        return _encode_words(rows, tokenizer, max_length)
+        documents = rows["document"] if task.document_context and "document" in rows.column_names else None
+        return _encode_words(rows, tokenizer, max_length, documents)
     return _encode_windows(rows, tokenizer, max_length, task.stride)
 
 
@@ -153,7 +156,9 @@ def _encode_texts(texts: list[tuple[str, str | None]], tokenizer: tokenizers.Tok
     )
 
 
-def _encode_words(rows: pa.Table, tokenizer: tokenizers.Tokenizer, max_length: int) -> Features:
+def _encode_words(
+    rows: pa.Table, tokenizer: tokenizers.Tokenizer, max_length: int, documents: pa.ChunkedArray | None
+) -> Features:
     distinct = pc.list_flatten(rows["tokens"]).combine_chunks().dictionary_encode()
     codes = distinct.indices.to_numpy(zero_copy_only=False).astype(np.int64)
     pieces = _encode_plain(distinct.dictionary.to_pylist(), tokenizer).take(codes)  # (words,)
@@ -162,11 +167,17 @@ def _encode_words(rows: pa.Table, tokenizer: tokenizers.Tokenizer, max_length: i
     words[pieces.offsets[:-1][pieces.lengths > 0]] = np.flatnonzero(pieces.lengths > 0)
     word_offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(num_words)])
     starts = pieces.offsets[word_offsets]  # where a sentence's pieces begin
-    lengths = np.minimum(np.diff(starts), max_length - 2)
-    kept = slice_indices(starts[:-1], lengths)
-    ids, inner = _frame(tokenizer, pieces.values[kept], lengths)
+    own = np.minimum(np.diff(starts), max_length - 2)
+    first, lengths = starts[:-1], own
+    if documents is not None:
+        context = find_context(documents, starts, max_length - 2)
+        first, lengths = first - context.before, context.before + own + context.behind
+    ids, inner = _frame(tokenizer, pieces.values[slice_indices(first, lengths)], lengths)
     begins = np.full(len(ids.values), -1, np.int64)
-    begins[inner] = words[kept]
+    middle = (
+        np.cumsum(lengths) - lengths + starts[:-1] - first
+    )  # where a row's own pieces begin among those of all inputs
+    begins[inner[slice_indices(middle, own)]] = words[slice_indices(starts[:-1], own)]
     return Features(
         ids=ids,
         types=Ragged(np.zeros(len(ids.values), np.int8), ids.offsets),

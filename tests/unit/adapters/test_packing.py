@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from stemma.adapters import packing
+from stemma.adapters.questions import ask
 from stemma.errors import ReleaseError
 from stemma.families.bert.network import load_encoder
 from stemma.files import write_json, write_manifest
@@ -22,8 +23,8 @@ def pretrained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return toy_tasks.write_pretrained(tmp_path_factory.mktemp("bert"))
 
 
-def write_model(pretrained: Path, name: str, folder: Path) -> Path:
-    task, encoder = toy_tasks.TASKS[name], load_encoder(pretrained)
+def write_model(pretrained: Path, name: str, folder: Path, **changes: object) -> Path:
+    task, encoder = toy_tasks.TASKS[name].model_copy(update=changes), load_encoder(pretrained)
     folder.mkdir()
     encoder.save(encoder.with_head(task.kind, task.labels, seed=1), folder)
     about = {"task": name, "family": "bert", "variant": "bert", "seed": 1}
@@ -56,6 +57,25 @@ def test_the_scoring_server_gives_the_predictors_answers(pretrained: Path, tmp_p
     assert client.post("/invocations", json={"dataframe_split": split}).json() == answer.json()
     refused = client.post("/invocations", json={"dataframe_records": [{"id": "1"}]})
     assert refused.status_code == 400
+
+
+def test_a_packed_model_sees_the_document_of_a_row(pretrained: Path, tmp_path: Path) -> None:
+    rows = rows_of("letters", 20)
+    rows = rows.set_column(1, rows.schema.field("document"), pa.array([f"d{row // 5}" for row in range(20)]))
+    model = write_model(pretrained, "letters", tmp_path / "seed-1", document_context=True)
+    packing.pack(model, "tagging", rows.slice(0, 2), "# A card\n", tmp_path / "no.lock", tmp_path / "packed")
+    seen: list[pa.Table] = []
+    predictor = load_predictor(model)
+
+    def predict(given: pa.Table) -> pa.Table:
+        seen.append(given)
+        return predictor.predict(given)
+
+    expected = predict(rows.drop_columns(["tags"]))
+    assert packing.difference(expected, packing.load_back(str(tmp_path / "packed"), "tagging", rows)) == ""
+    records = packing.to_frame("tagging", rows).to_dict("records")
+    assert packing.difference(expected, ask(predict, "tagging", records, [""] * 20)) == ""
+    assert seen[1]["document"].to_pylist() == rows["document"].to_pylist()
 
 
 def scoring_client(packed: Path) -> Any:

@@ -1,6 +1,7 @@
 """`stemma predict`: text, pairs, spans and tags from JSON lines; what is wrong is named by file and line."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -90,6 +91,19 @@ def test_many_lines_go_through_a_few_at_a_time(models: dict[str, Path], tmp_path
     assert answers[0]["probabilities"] == pytest.approx(answers[597]["probabilities"], abs=1e-6)
 
 
+def test_lines_of_one_document_are_read_together(models: dict[str, Path], tmp_path: Path) -> None:
+    """Also where there are more than go through at a time otherwise."""
+    folder = tmp_path / "model"
+    shutil.copytree(models["letters"], folder)
+    task = json.loads((folder / "task.json").read_text())
+    write_json(folder / "task.json", {**task, "document_context": True})
+    write_manifest(folder)
+    rows = [{"tokens": ["abc"[number % 3]] * (1 + number % 5), "document": str(number // 30)} for number in range(300)]
+    predict_file(str(folder), write_lines(tmp_path / "in.jsonl", *rows), tmp_path / "out.jsonl")
+    whole = load_predictor(folder).predict(question_rows("tagging", rows, [""] * len(rows)))
+    assert [answer["tags"] for answer in read_lines(tmp_path / "out.jsonl")] == whole["tags"].to_pylist()
+
+
 def test_standard_output(models: dict[str, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     predict_file(str(models["first"]), write_lines(tmp_path / "in.jsonl", {"text": "a"}), None)
     assert json.loads(capsys.readouterr().out)["label"] in ("no", "yes")
@@ -168,7 +182,7 @@ def test_a_predictor_sees_positions_and_no_answers(kind: HeadKind) -> None:
     value: Callable[[str], object] = lambda name: ["a"] if name in ("tokens", "choices") else "a"  # noqa: E731
     record = {name: value(name) for name in FIELDS[kind]} | {"id": "z", "label": "x", "tags": ["O"], "answers": []}
     answers = ask(predict, kind, [record, record], ["one", "two"])
-    assert seen[0].column_names == ["id", "document", *FIELDS[kind]]
+    assert seen[0].column_names == ["id", "document", *(name for name in FIELDS[kind] if name != "document")]
     assert seen[0]["id"].to_pylist() == ["0", "1"]
     assert answers["id"].to_pylist() == ["z", "z"]
 
