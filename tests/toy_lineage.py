@@ -10,7 +10,12 @@ from stemma.leaderboard.table import build_table
 from tests.toy_board import ROOT
 
 BASELINES: Final = ("chance", "majority", "bag-of-words")
-SECOND: Final = {"f1": ("accuracy",), "spearman": ("pearson",), "entity_f1": ("precision", "recall")}
+SECOND: Final = {
+    "regression": ("pearson",),
+    "tagging": ("precision", "recall"),
+    "span": ("em",),
+    "classification": ("accuracy",),
+}
 TEXT: Final = (
     "The committee that met on Tuesday said it would not, as some had feared, put off the vote until the spring. "
 )
@@ -78,7 +83,7 @@ def _task(params: Params, name: str, rng: np.random.Generator) -> dict[str, Any]
             "high": mean + 0.027,
             "seeds": [mean] * (3 if system in variants else 1),
         }
-        rows[system] = figures | {"also": dict.fromkeys(SECOND.get(task.metric, ()), mean - 0.05)}
+        rows[system] = figures | {"also": dict.fromkeys(SECOND.get(task.kind, ()), mean - 0.05)}
     compared = [
         {"first": one, "second": other, "difference": rows[one]["mean"] - rows[other]["mean"], "low": -0.1, "high": 0.2}
         | {"p_value": 0.2, "tail": 0.2, "smallest_effect": 0.05, "mcnemar": [0.1], "excludes_zero": False}
