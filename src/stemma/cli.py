@@ -299,16 +299,15 @@ def leaderboard(
     """Show every variant on every task, or compare two rows. Example: stemma leaderboard --compare bert gpt."""
     from rich.console import Console
 
-    from stemma.adapters.board import describe_lock, made_by, open_runs
+    from stemma.adapters.board import describe_lock, made_by, open_runs, read_table
     from stemma.config import load_params
     from stemma.errors import InputError
-    from stemma.files import read_json
     from stemma.leaderboard.compare import compare_rows
     from stemma.leaderboard.console import comparison_table, console_tables
 
     if task is not None and compare is None:
         raise InputError("--task: goes with --compare A B; the table shows all tasks")
-    console, board = Console(), read_json(table)
+    console, board = Console(), read_table(table)
     if compare is not None:
         console.print(comparison_table(compare_rows(board, *compare, task)))
         return

@@ -3,19 +3,30 @@
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from stemma.adapters.dvc import file_md5, lock_hashes, read_lock
 from stemma.adapters.store import DATABASE, MlflowStore
 from stemma.adapters.timings import Runs, training_seconds
 from stemma.config import Params
+from stemma.errors import InputError
+from stemma.files import read_json
 
-__all__ = ["describe_lock", "made_by", "open_runs"]
+__all__ = ["describe_lock", "made_by", "open_runs", "read_table"]
 
 PRETRAINED: Final = Path("models/pretrained")
 FINETUNED: Final = Path("models/finetuned")
 _NONE: Final = "–"
 _SHOWN: Final = 8  # characters of a hash, as git shows
+
+
+def read_table(path: Path) -> dict[str, Any]:
+    """What `evaluate` wrote; a table of before it had all that is shown today is refused."""
+    table: dict[str, Any] = read_json(path)
+    rows, columns = table.get("rows", [{}]), table.get("columns", [{}])
+    if not all("head" in row for row in rows) or not all("note" in column for column in columns):
+        raise InputError(f"{path}: made by an earlier version of the code; run `dvc repro evaluate`")
+    return table
 
 
 def open_runs() -> Runs | None:

@@ -88,3 +88,14 @@ def test_the_command_shows_the_table_and_compares(root, monkeypatch):
 def test_a_task_without_two_rows_is_refused(root):
     with pytest.raises(InputError, match="--task: goes with --compare"):
         CliRunner().invoke(app, ["leaderboard", "--task", "cola"], catch_exceptions=False)
+
+
+def test_a_table_of_an_earlier_version_is_refused(root):
+    table = toy_board.table()
+    for column in table["columns"]:
+        del column["note"]
+    write_json(root / "reports/leaderboard.json", table)
+    with pytest.raises(
+        InputError, match=r"leaderboard\.json: made by an earlier version of the code; run `dvc repro evaluate`"
+    ):
+        CliRunner().invoke(app, ["leaderboard"], catch_exceptions=False)
