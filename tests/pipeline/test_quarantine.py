@@ -204,7 +204,11 @@ def test_every_bad_row_of_a_task_is_in_quarantine_with_its_reason(tmp_path: Path
         assert pq.read_table(tmp_path / f"valid/tasks/toy/{split}.parquet").to_pylist() == good[split]
 
 
-def test_published_sets_may_keep_their_duplicates(tmp_path: Path) -> None:
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    return [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+
+
+def test_published_sets_may_keep_their_duplicates(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     rows = {split: toy_inputs.rows("tagging", split, 20) for split in SPLITS}
     rows["train"] += [
         {**rows["train"][0], "id": "again"},
@@ -218,6 +222,27 @@ def test_published_sets_may_keep_their_duplicates(tmp_path: Path) -> None:
     assert [row["reason"] for row in refused] == ["its id is that of train.parquet row 3"], "predictions go by id"
     facts = json.loads((tmp_path / "validation.json").read_text())["inputs"]["tasks/toy/train"]["facts"]
     assert (facts["repeated_rows"], facts["leaked_rows"]) == (1, 1)
+    kept = "1 rows ask what another split asks, and are kept: train.parquet row 21 as test.parquet row 0"
+    assert warnings(caplog) == [f"tasks/toy/train: {kept}"]
+
+
+def test_kept_rows_that_two_splits_share_are_named_by_file_and_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = {split: toy_inputs.rows("tagging", split, 20) for split in SPLITS}
+    rows["train"] += [{**rows["test"][number], "id": f"leak-{number}"} for number in range(7)]
+    folder = tmp_path / "raw/tasks/toy"
+    toy_inputs.write_task(folder, "tagging", rows)
+    for split in SPLITS:
+        places = [f"{split}.conll:{9 * number + 1}" for number in range(len(rows[split]))]
+        pq.write_table(pa.table({"where": places}), folder / f"{split}.where.parquet")
+    write_documents(tmp_path / "raw/corpora/toy", [dict(toy_inputs.document(0))])
+    run(tmp_path, toy_inputs.params({"toy": toy_inputs.task("tagging", duplicates="keep")}))
+    (warning,) = warnings(caplog)
+    assert warning.startswith("tasks/toy/train: 7 rows ask what another split asks, and are kept: ")
+    assert warning.count(" as ") == 5
+    assert "train.parquet row 20 (train.conll:181) as test.parquet row 0 (test.conll:1); " in warning
+    assert warning.endswith("as test.parquet row 4 (test.conll:37); …")
 
 
 @pytest.mark.parametrize("where", ["corpus", "task"])

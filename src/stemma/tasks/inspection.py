@@ -1,8 +1,10 @@
 """A task's splits under inspection: rows checked a row group at a time, repeats over the splits as a whole."""
 
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -24,6 +26,9 @@ __all__ = ["TaskRepeats", "find_task_repeats", "inspect_split"]
 
 # A row that two splits share stays in the one that must not be trained or chosen on.
 PRECEDENCE: Final[tuple[Split, ...]] = ("test", "validation", "train")
+_SHOWN: Final = 5  # of the rows that two splits share and that stay in both, those that are named
+
+log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -84,11 +89,24 @@ def inspect_split(
         "repeated_rows": repeats.rows.count(start, row),
         "leaked_rows": repeats.leaks.count(start, row),
     }
+    if _keeps_repeats(task):
+        _warn_of_leaks(inspection.name, repeats, start, row)
+
+
+def _warn_of_leaks(name: str, repeats: TaskRepeats, start: int, stop: int) -> None:
+    """Say which rows of a split stay although they ask what a row asks that must not be trained or chosen on."""
+    count = repeats.leaks.count(start, stop)
+    if not count:
+        return
+    shown = islice(repeats.leaks.within(start, stop), _SHOWN)
+    named = "; ".join(f"{repeats.name_row(row)} as {repeats.name_row(first)}" for row, first in shown)
+    more = "; …" if count > _SHOWN else ""
+    log.warning("%s: %s rows ask what another split asks, and are kept: %s%s", name, f"{count:,}", named, more)
 
 
 def _repeat_columns(task: Task, repeats: TaskRepeats, start: int, count: int) -> dict[str, pa.Array]:
     """What the rules on repeats look at; where the settings keep a published set whole, only ids must differ."""
-    kept = not isinstance(task.source, OfflineTask) and task.source.duplicates == "keep"
+    kept = _keeps_repeats(task)
     nothing = pa.nulls(count, pa.string())
 
     def describe(found: Repeats) -> pa.Array:
@@ -99,6 +117,10 @@ def _repeat_columns(task: Task, repeats: TaskRepeats, start: int, count: int) ->
         "repeated_row": nothing if kept else describe(repeats.rows),
         "leaked_row": nothing if kept else describe(repeats.leaks),
     }
+
+
+def _keeps_repeats(task: Task) -> bool:
+    return not isinstance(task.source, OfflineTask) and task.source.duplicates == "keep"
 
 
 def _labels(kind: HeadKind, table: pa.Table) -> list[str]:
