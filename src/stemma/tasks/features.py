@@ -285,6 +285,11 @@ def _blocks(items: list[Any]) -> Iterator[list[Any]]:
 
 
 def _copy(tokenizer: tokenizers.Tokenizer) -> tokenizers.Tokenizer:
-    copy = tokenizers.Tokenizer.from_str(tokenizer.to_str())
+    """One whose truncation may be set; made of the other's parts, for not all can be written down (jieba's can't)."""
+    copy = tokenizers.Tokenizer(tokenizer.model)
+    copy.normalizer, copy.pre_tokenizer = tokenizer.normalizer, tokenizer.pre_tokenizer
+    copy.post_processor, copy.decoder = tokenizer.post_processor, tokenizer.decoder
+    for _, token in sorted(tokenizer.get_added_tokens_decoder().items()):
+        (copy.add_special_tokens if token.special else copy.add_tokens)([token])
     copy.encode_special_tokens = tokenizer.encode_special_tokens
     return copy

@@ -13,6 +13,7 @@ from stemma.config import Task
 from stemma.errors import InputError
 from stemma.tasks.base import ROW_SCHEMAS
 from stemma.tasks.features import Features, answer_columns, encode_rows, label_codes, tag_targets
+from stemma.text.segmentation import chinese_pre_tokenizer
 from tests import toy_bert
 
 CLS, SEP = 2, 3
@@ -216,3 +217,16 @@ def test_every_choice_is_a_pair_with_the_context():
 def test_a_missing_column_is_named(kind, column):
     with pytest.raises(InputError, match=f"column '{column}' is missing"):
         encode_rows(pa.table({"id": ["x"]}), make_task(kind), TOKENIZER, 24)
+
+
+def test_chinese_words_by_jieba_may_be_classified():
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "我", "喜欢", "北京"]
+    model = tokenizers.models.WordLevel({word: number for number, word in enumerate(words)}, "[UNK]")
+    tokenizer = tokenizers.Tokenizer(model)
+    tokenizer.pre_tokenizer = chinese_pre_tokenizer()  # which is written in Python, so that no JSON can hold it
+    tokenizer.post_processor = TOKENIZER.post_processor
+    rows = make_rows("classification", [{"text": "我喜欢北京", "label": "yes"}, {"text": "北京" * 30, "label": "no"}])
+    assert inputs(encode_rows(rows, make_task("classification"), tokenizer, 8)) == [
+        [CLS, 4, 5, 6, SEP],
+        [CLS, *[6] * 6, SEP],
+    ]
