@@ -24,7 +24,7 @@ import torch
 import transformers
 from scipy import stats
 
-from benchmarks.reference_tasks import TASKS, ReferenceTask, Rows, prepare_rows
+from benchmarks.reference_tasks import MAIN, TASKS, ReferenceTask, Rows, prepare_rows
 from benchmarks.reference_trainer import TrainerSide
 from scripts.import_weights import WEIGHTS, find_weights, import_weights
 from stemma.config import Pair, Params, load_params
@@ -86,7 +86,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("out", type=Path)
     parser.add_argument("--data", type=Path, required=True, help="the folder of data sets")
     parser.add_argument("--weights", default=PACKAGE, help="a folder, or an installed package")
-    parser.add_argument("--tasks", nargs="+", default=list(TASKS), choices=list(TASKS))
+    parser.add_argument("--tasks", nargs="+", default=list(MAIN), choices=list(TASKS))
     parser.add_argument("--sides", nargs="+", default=list(SIDES), choices=SIDES)
     parser.add_argument("--seeds", nargs="+", type=int, default=[1, 2, 3])
     parser.add_argument("--threads", type=int, default=2)

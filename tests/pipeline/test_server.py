@@ -6,10 +6,12 @@ import signal
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
@@ -196,8 +198,20 @@ def states(url: str, since: datetime) -> list[str]:
 
 
 def call(url: str, path: str, body: object | None = None, *, method: str | None = None) -> Any:
+    """The server's answer, asked for again, as Prefect's own client does, where its database was busy: that changes nothing."""
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"{url}/{path}", data, {"Content-Type": "application/json"}, method=method)
+    for pause in (1, 2, 4, 8, 16):
+        try:
+            return _answer(request)
+        except urllib.error.HTTPError as error:
+            if error.code != HTTPStatus.SERVICE_UNAVAILABLE:
+                raise
+        time.sleep(pause)
+    return _answer(request)
+
+
+def _answer(request: urllib.request.Request) -> Any:
     with urllib.request.urlopen(request, timeout=60) as response:
         return json.loads(response.read() or b"null")
 

@@ -50,7 +50,24 @@ def test_without_predictions_there_is_no_loss():
     assert torch.equal(gradient, torch.zeros(3, 2))
 
 
-def test_products_of_16_bits_before_it_change_nothing_in_it():
+def test_products_of_16_bits_are_those_of_autocast_and_sums_stay_in_32(monkeypatch):
+    monkeypatch.setattr(module, "_SCORES", 400)
+    monkeypatch.setattr(module, "_ROWS", 1)
+    generator = torch.Generator().manual_seed(1)
+    features, weight, bias = (torch.randn(*shape, generator=generator) for shape in ((64, 16), (40, 16), (40,)))
+    learned = features, weight, bias = tuple(one.requires_grad_() for one in (features, weight, bias))
+    words = torch.randint(40, (64,), generator=generator)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = word_loss(features, weight, bias, words, 0.1)
+        wanted = cross_entropy(linear(features, weight, bias).float(), words, reduction="sum") * 0.1
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found, wanted)
+    for ours, theirs in zip(torch.autograd.grad(found, learned), torch.autograd.grad(wanted, learned), strict=True):
+        assert ours.dtype == torch.float32
+        torch.testing.assert_close(ours, theirs, rtol=2e-2, atol=2e-2 * float(theirs.abs().max()))
+
+
+def test_features_of_16_bits_get_a_gradient_of_16():
     weight, words = torch.ones(3, 2, requires_grad=True), torch.tensor([0, 2])
     features = torch.ones(2, 2, dtype=torch.bfloat16, requires_grad=True)
     with torch.autocast("cpu", torch.bfloat16):
