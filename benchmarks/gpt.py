@@ -1,12 +1,14 @@
 """GPT pretraining, tokens per second with data loading: ours against the Hugging Face Trainer with `OpenAIGPTLMHeadModel`.
 
-Both sides: the same network (4 × 256, 4 heads, length 128) in 32-bit floats, rows without padding, the same batch size, AdamW,
-two threads, dropout 0.1, and equal loss on equal weights, which is checked first. Theirs gets its rows ready-made. A token is
-one that goes in.
+Both sides: the same network (4 × 256, 4 heads, length 128), rows without padding, the same batch size, AdamW, two threads,
+dropout 0.1, and equal loss on equal weights, which is checked first. Products in 32-bit floats and, where the processor has
+them, in bfloat16, on both sides. Theirs gets its rows ready-made. A token is one that goes in.
 """
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +19,11 @@ from benchmarks.corpora import tokenized_sample
 from benchmarks.harness import Comparison, apart, compare, write_result
 from benchmarks.trainers import our_loop, our_training, their_trainer
 from stemma.data.token_store import TokenStore
+from stemma.errors import SettingsError
 from stemma.families.gpt.family import GptExamples, GptSettings
 from stemma.families.gpt.network import build_network, text_loss
 from stemma.text.symbols import read_symbols
+from stemma.training.precision import Precision, check_precision
 
 SETTINGS: dict[str, Any] = {
     "block": "transformer",
@@ -43,15 +47,17 @@ SETTINGS: dict[str, Any] = {
 }
 
 
-def bench(folder: Path, vocabulary_size: int) -> Comparison:
+def bench(folder: Path, vocabulary_size: int, precision: Precision) -> Comparison:
     """One row of the table."""
-    project, settings = tokenized_sample(folder, vocabulary_size), GptSettings(**SETTINGS)
+    project = tokenized_sample(folder, vocabulary_size)
+    settings = GptSettings(**{**SETTINGS, "precision": precision})
     check(project, settings)
+    lowered = precision != "float32"
     return compare(
-        f"gpt-{vocabulary_size // 1000}k",
+        f"gpt-{vocabulary_size // 1000}k" + (f"-{precision}" if lowered else ""),
         our_side(project, settings),
         apart(their_side, project, settings),
-        work=f"GPT pretraining, vocabulary {vocabulary_size:,}",
+        work=f"GPT pretraining, vocabulary {vocabulary_size:,}" + (f", {precision} on both sides" if lowered else ""),
         against="Hugging Face Trainer",
         unit="tokens/s",
         floor=1.6,
@@ -62,7 +68,7 @@ def bench(folder: Path, vocabulary_size: int) -> Comparison:
 def our_side(project: Path, settings: GptSettings) -> Callable[[], float]:
     """Our loop, going on for some steps a call."""
     examples, network = _examples(project, settings), _network(project, settings)
-    return our_loop(our_training(network, settings), settings.threads, examples.batch_at, text_loss)
+    return our_loop(our_training(network, settings, settings.precision), settings.threads, examples.batch_at, text_loss)
 
 
 def their_side(project: Path, settings: GptSettings) -> Callable[[], float]:
@@ -80,7 +86,7 @@ def their_side(project: Path, settings: GptSettings) -> Callable[[], float]:
 
     network: Any = _network(project, settings)
     assert isinstance(network, transformers.OpenAIGPTLMHeadModel)
-    return their_trainer(network, settings, datasets.Dataset.from_list(full), collate)
+    return their_trainer(network, settings, datasets.Dataset.from_list(full), collate, settings.precision)
 
 
 def check(project: Path, settings: GptSettings) -> None:
@@ -106,9 +112,17 @@ def _network(project: Path, settings: GptSettings) -> torch.nn.Module:
 
 def main(folder: Path) -> None:
     """Measure and keep."""
-    for vocabulary_size in (8000, 30000):
-        result = bench(folder, vocabulary_size)
+    for vocabulary_size, precision in product((8000, 30000), _precisions()):
+        result = bench(folder, vocabulary_size, precision)
         write_result(result.name, result)
+
+
+def _precisions() -> Iterator[Precision]:
+    """Those that this processor computes with."""
+    yield "float32"
+    with suppress(SettingsError):
+        check_precision("bfloat16")
+        yield "bfloat16"
 
 
 if __name__ == "__main__":

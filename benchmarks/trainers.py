@@ -14,6 +14,7 @@ from benchmarks.clock import Clock
 from stemma.progress import NullProgress
 from stemma.training.checkpoint import Checkpoints
 from stemma.training.loop import Batch, Objective, Training, deterministic
+from stemma.training.precision import Precision
 from stemma.training.pretraining import StepSettings, optimisation_of
 from stemma.training.tracker import NullTracker
 
@@ -34,9 +35,9 @@ class BenchSettings(StepSettings, Protocol):
         """Of one process."""
 
 
-def our_training(network: nn.Module, settings: BenchSettings) -> Training:
+def our_training(network: nn.Module, settings: BenchSettings, precision: Precision = "float32") -> Training:
     """Our training of a network, which leaves nothing behind."""
-    scratch, optimisation = Checkpoints(Path(tempfile.mkdtemp())), optimisation_of(settings, seed=1)
+    scratch, optimisation = Checkpoints(Path(tempfile.mkdtemp())), optimisation_of(settings, 1, precision)
     return Training(network, optimisation, scratch, tracker=NullTracker(), progress=NullProgress())
 
 
@@ -54,8 +55,10 @@ def our_loop(
     return run
 
 
-def their_trainer(network: nn.Module, settings: BenchSettings, data: Any, collator: Any) -> Callable[[], float]:
-    """A Trainer with its defaults; its set-up is not timed."""
+def their_trainer(
+    network: nn.Module, settings: BenchSettings, data: Any, collator: Any, precision: Precision = "float32"
+) -> Callable[[], float]:
+    """A Trainer with its defaults, but for the precision; its set-up is not timed."""
     import transformers
 
     def run() -> float:
@@ -77,6 +80,7 @@ def their_trainer(network: nn.Module, settings: BenchSettings, data: Any, collat
                 save_strategy="no",
                 report_to=[],
                 use_cpu=True,
+                bf16=precision == "bfloat16",
                 disable_tqdm=True,
                 logging_strategy="no",
                 seed=1,
