@@ -94,6 +94,20 @@ def test_fasttext_equals_one_call_of_gensim_and_composes_what_it_never_saw(tmp_p
     assert ours.similarity("sailing", "sail") is not None
 
 
+def test_fasttext_without_ngrams_equals_gensims_and_composes_nothing(tmp_path: Path) -> None:
+    texts = toy_vectors.sentences(1, 2000)
+    job = toy_vectors.job(tmp_path, toy_vectors.fasttext(max_n=0), train=texts)
+    metrics = fasttext.FAMILY.pretrain(job)
+    theirs = FastText(corpus_file=_write(tmp_path, texts), sg=1, negative=BOTH["negative"], max_n=0, **SAME)
+    write_manifest(job.out)
+    assert fasttext.FAMILY.load_vectors is not None
+    ours = fasttext.FAMILY.load_vectors(job.out)
+    assert list(ours.words) == theirs.wv.index_to_key
+    assert ours.matrix.tobytes() == theirs.wv.vectors.tobytes()
+    assert ours.vector("sailing") is None
+    assert metrics["parameters"] == 2 * len(ours.words) * BOTH["size"], "words and output, and no bucket"
+
+
 @given(st.text(), st.integers(1, 4), st.integers(0, 4), st.integers(1, 10**6))
 @settings(max_examples=200, deadline=None)
 def test_ngrams_fall_into_the_same_buckets(word: str, min_n: int, more: int, buckets: int) -> None:
@@ -169,7 +183,9 @@ def test_the_loss_falls(tmp_path: Path, architecture: str, objective: str) -> No
 
 
 def test_the_loss_of_fasttext_falls(tmp_path: Path) -> None:
-    assert _falls(fasttext, toy_vectors.job(tmp_path, toy_vectors.fasttext(epochs=5)))
+    for max_n in (4, 0):
+        asked = toy_vectors.fasttext(epochs=5, max_n=max_n)
+        assert _falls(fasttext, toy_vectors.job(tmp_path / str(max_n), asked))
 
 
 # --- hierarchical softmax --------------------------------------------------------------------------------------------

@@ -1,7 +1,8 @@
 """fastText (Bojanowski et al. 2017): skip-gram with negative sampling, where a word is the sum of itself and its n-grams.
 
-So a word that was never seen still has a vector, from the n-grams that it shares with others. Training is gensim's, on one
-thread and from a file. Left out on purpose: CBOW and hierarchical softmax, which the paper does not use and `word2vec` has.
+So a word that was never seen still has a vector, from the n-grams that it shares with others. Without n-grams (`max_n: 0`) it is
+skip-gram by other code, and has no vector for what it never saw. Training is gensim's, on one thread and from a file. Left out on
+purpose: CBOW and hierarchical softmax, which the paper does not use and `word2vec` has.
 """
 
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import PositiveInt, model_validator
+from pydantic import NonNegativeInt, PositiveInt, model_validator
 from safetensors.numpy import save_file
 
 from stemma.data.token_store import TokenStore
@@ -46,13 +47,13 @@ class FastTextSettings(VectorSettings):
     """What a word is made of, and how that is learned."""
 
     min_n: PositiveInt  # characters of an n-gram, the marks of a word's edges among them
-    max_n: PositiveInt
+    max_n: NonNegativeInt  # 0: words have no n-grams
     buckets: PositiveInt  # that n-grams are hashed into
 
     @model_validator(mode="after")
     def _ranges_fit(self) -> "FastTextSettings":
-        if self.min_n > self.max_n:
-            raise ValueError("min_n is above max_n, which leaves no n-grams; the family word2vec is that")
+        if self.min_n > self.max_n > 0:
+            raise ValueError("min_n is above max_n, which leaves no n-grams; to want none, write max_n: 0")
         if self.buckets * self.size >= 2**32:  # gensim would wrap around, and write into other rows
             raise ValueError(f"buckets times size is {self.buckets * self.size:,}; gensim can address {2**32 - 1:,}")
         return self
@@ -176,7 +177,7 @@ def _save(model: Any, out: Path) -> None:
 
 
 def _load_vectors(model_dir: Path) -> WordVectors:
-    return replace(load_model_vectors(model_dir), compose=load_subwords(model_dir).compose)
+    return _composing(load_model_vectors(model_dir), model_dir)
 
 
 def _load_encoder(folder: Path) -> Encoder:
@@ -189,7 +190,13 @@ def _load_tuned(folder: Path, kind: HeadKind) -> "nn.Module":
 
 
 def _vectors(folder: Path) -> WordVectors:
-    return replace(load_vectors(folder), compose=load_subwords(folder).compose)
+    return _composing(load_vectors(folder), folder)
+
+
+def _composing(vectors: WordVectors, folder: Path) -> WordVectors:
+    """Vectors with those of words that were never seen, where there are n-grams to make them of."""
+    subwords = load_subwords(folder)
+    return replace(vectors, compose=subwords.compose) if subwords.buckets else vectors
 
 
 FAMILY: Final = Family(
