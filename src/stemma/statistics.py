@@ -4,6 +4,10 @@ The runs of one system share their test examples, so seeds and examples are cros
 replacement, and one resample of the examples for all of them (Owen 2007, "The pigeonhole bootstrap"). The same `seed`
 gives every system the same resamples, so that a difference of two systems' draws is a paired one.
 
+Some examples are made of two things that others are made of too, as an analogy is of two pairs of words. Then the things are
+drawn, and an example is in a draw as often as both of its own together are (`paired_resamples`; Snijders and Borgatti 1999, "the
+vertex bootstrap"): with the example drawn by itself, a few things in many examples would pass for many.
+
 With few seeds the interval is too narrow for what another seed would do: of k, the variance between seeds counts only
 (k - 1) / k. Simulated with 3 seeds, 95 % intervals hold the truth 93 to 95 times in 100 where seeds add no more to the
 error than examples do, and only 82 times where they add twice as much.
@@ -29,6 +33,7 @@ __all__ = [
     "holm",
     "mcnemar",
     "paired_difference",
+    "paired_resamples",
     "percentile_interval",
     "resamples",
     "smallest_effect",
@@ -36,6 +41,7 @@ __all__ = [
 ]
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 _BLOCK: Final = 1 << 22  # resampled positions held at once: 32 MiB, and as much again for their counts
 
@@ -73,21 +79,27 @@ class Difference:
 
 
 def draw_examples(
-    columns: Floats, finish: Callable[[Floats], Floats], *, draws: int, seed: int, block: int = _BLOCK
+    columns: Floats,
+    finish: Callable[[Floats], Floats],
+    *,
+    draws: int,
+    seed: int,
+    things: Ints | None = None,
+    block: int = _BLOCK,
 ) -> Floats:
-    """The scores (draws, runs) of runs on resamples of their shared examples.
+    """The scores (draws, runs) of runs on resamples of their shared examples, or of the things (examples, 2) that these are of.
 
     `columns` is (runs, examples, columns), and a score is `finish` of the sums over examples. Memory is bounded by
     `block`, on which the result does not depend (but for the rounding of sums).
     """
     num_runs, num_examples, num_columns = columns.shape
     flat = columns.transpose(1, 0, 2).reshape(num_examples, num_runs * num_columns)
-    return np.concatenate(
-        [
-            finish((weights @ flat).reshape(-1, num_runs, num_columns))
-            for weights in resamples(num_examples, draws=draws, seed=seed, block=block)
-        ]
+    blocks = (
+        resamples(num_examples, draws=draws, seed=seed, block=block)
+        if things is None
+        else paired_resamples(things, draws=draws, seed=seed, block=block)
     )
+    return np.concatenate([finish((weights @ flat).reshape(-1, num_runs, num_columns)) for weights in blocks])
 
 
 def resamples(num_examples: int, *, draws: int, seed: int, block: int = _BLOCK) -> Iterator[Floats]:
@@ -100,6 +112,19 @@ def resamples(num_examples: int, *, draws: int, seed: int, block: int = _BLOCK) 
         drawn += np.arange(size)[:, None] * num_examples
         counts = np.bincount(drawn.ravel(), minlength=size * num_examples).reshape(size, num_examples)
         yield counts.astype(np.float64)
+
+
+def paired_resamples(things: Ints, *, draws: int, seed: int, block: int = _BLOCK) -> Iterator[Floats]:
+    """How often each example is in each resample of the things, numbered from 0, that it is made of two of (examples, 2).
+
+    A resample that happens to hold no example at all is taken to be the whole set: there is nothing to score in it.
+    """
+    num_examples, num_things = len(things), int(things.max()) + 1
+    step = max(1, block // max(num_examples, num_things))
+    for counts in resamples(num_things, draws=draws, seed=seed, block=step * num_things):
+        weights = counts[:, things[:, 0]] * counts[:, things[:, 1]]
+        weights[~weights.any(axis=1)] = 1.0
+        yield weights
 
 
 def spearman(first: Floats, second: Floats, weights: Floats) -> Floats:

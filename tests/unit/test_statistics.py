@@ -16,6 +16,7 @@ from stemma.statistics import (
     holm,
     mcnemar,
     paired_difference,
+    paired_resamples,
     percentile_interval,
     resamples,
     smallest_effect,
@@ -71,6 +72,34 @@ def test_the_result_does_not_depend_on_the_block():
     whole = draw_examples(columns(values), mean, draws=101, seed=3)
     for block in (1, 37, 100, 1000):
         assert np.array_equal(whole, draw_examples(columns(values), mean, draws=101, seed=3, block=block))
+
+
+def test_an_example_of_two_things_is_there_as_often_as_both_are():
+    things = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 0], [1, 1], [2, 2], [3, 3]])
+    drawn = np.concatenate(list(resamples(4, draws=200, seed=3)))
+    found = np.concatenate(list(paired_resamples(things, draws=200, seed=3)))
+    assert np.array_equal(found, np.stack([drawn[:, one] * drawn[:, other] for one, other in things], axis=1))
+    for block in (1, 7, 1000):
+        assert np.array_equal(found, np.concatenate(list(paired_resamples(things, draws=200, seed=3, block=block))))
+
+
+def test_a_resample_without_an_example_is_the_whole_set():
+    (found,) = paired_resamples(np.array([[0, 1]]), draws=100, seed=1)
+    assert found.min() == 1, "half of the draws are twice the same thing, which no example is made of"
+
+
+@pytest.mark.parametrize(("shared", "held"), [(1.0, (0.9, 0.99)), (0.0, (0.95, 1.0))])
+def test_intervals_over_shared_things_hold_the_truth(shared, held):
+    """A thing's own part in all of its examples; where it has none, they are wider than need be."""
+    rng, hits = np.random.default_rng(6), 0
+    things = np.array([(one, other) for one in range(20) for other in range(20) if one != other])
+    for _ in range(200):
+        easy = shared * rng.normal(size=20)
+        values = easy[things].sum(axis=1) + rng.normal(size=len(things))  # the true mean is 0
+        draws = draw_examples(columns(values[None]), mean, draws=200, seed=1, things=things)
+        interval = percentile_interval(draws[:, 0], 0.95)
+        hits += interval.low <= 0 <= interval.high
+    assert held[0] <= hits / 200 <= held[1]
 
 
 def test_the_same_seed_pairs_systems_whatever_their_number_of_runs():

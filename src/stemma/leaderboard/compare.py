@@ -1,16 +1,16 @@
-"""Two rows of the table held against each other, task by task: from the comparisons that the table carries."""
+"""Two rows of the table held against each other, task by task and probe by probe: from the comparisons that the table carries."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from stemma.errors import InputError
-from stemma.statistics import holm
+from stemma.tasks.systems import correct
 
 __all__ = ["compare_rows"]
 
 
 def compare_rows(table: Mapping[str, Any], first: str, second: str, task: str | None = None) -> list[dict[str, Any]]:
-    """How much the first is above the second on each task that has both, or on one task; Holm's correction over these."""
+    """How much the first is above the second on each task and probe that has both, or on one; Holm's correction over these."""
     for name in (first, second):
         _check_row(table, name)
     if first == second:
@@ -28,8 +28,7 @@ def compare_rows(table: Mapping[str, Any], first: str, second: str, task: str | 
     if not found:
         where = "no task" if task is None else task
         raise InputError(f"--compare: {where} has answers of both {first!r} and {second!r}; see `stemma leaderboard`")
-    corrected = holm([one["tail"] for one in found])
-    return [one | {"holm": value} for one, value in zip(found, corrected, strict=True)]
+    return correct(found)
 
 
 def _check_row(table: Mapping[str, Any], name: str) -> None:

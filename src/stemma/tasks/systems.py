@@ -19,14 +19,23 @@ from stemma.statistics import (
 )
 from stemma.tasks.metrics import Floats, Statistics, additive, from_statistics
 
-__all__ = ["Systems", "all_right"]
+__all__ = ["Systems", "all_right", "correct"]
 
 
 class Systems:
-    """Runs of some systems on the same test examples, one run a seed, and their scores on shared resamples."""
+    """Runs of some systems on the same test examples, one run a seed, and their scores on shared resamples.
 
-    def __init__(self, metric: str, runs: Mapping[str, Sequence[Statistics]], settings: Evaluation) -> None:
-        self.metric, self.runs, self.settings = metric, runs, settings
+    Examples that are made of two `things` each (examples, 2), which are in others too, are resampled by these.
+    """
+
+    def __init__(
+        self,
+        metric: str,
+        runs: Mapping[str, Sequence[Statistics]],
+        settings: Evaluation,
+        things: npt.NDArray[np.int64] | None = None,
+    ) -> None:
+        self.metric, self.runs, self.settings, self.things = metric, runs, settings, things
         self._scores = {
             name: np.array([float(from_statistics(metric, run)) for run in of_system])
             for name, of_system in runs.items()
@@ -47,17 +56,46 @@ class Systems:
         of_variants = list(combinations(variants, 2))
         with_others = [(variant, other) for variant in variants for other in others]
         pairs = [*of_variants, *with_others, *combinations(others, 2)]
-        compared = [self._compare(first, second) for first, second in pairs]
-        corrected = holm([one["tail"] for one in compared[: len(of_variants)]])
-        rest = [None] * (len(pairs) - len(of_variants))
-        return [one | {"holm": value} for one, value in zip(compared, [*corrected, *rest], strict=True)]
+        compared = [self.compare(first, second) for first, second in pairs]
+        rest = [one | {"holm": None} for one in compared[len(of_variants) :]]
+        return [*correct(compared[: len(of_variants)]), *rest]
+
+    def compare(self, first: str, second: str) -> dict[str, Any]:
+        """How much one system is above another, not yet corrected for others that are looked at."""
+        difference = paired_difference(
+            self._scores[first],
+            self._scores[second],
+            self._draws[first],
+            self._draws[second],
+            confidence=self.settings.confidence,
+            seed=self.settings.bootstrap_seed,
+        )
+        return {
+            "first": first,
+            "second": second,
+            "n": len(next(iter(self.runs[first][0].values()))),
+            "difference": difference.value,
+            "low": difference.low,
+            "high": difference.high,
+            "p_value": difference.p_value,
+            "tail": difference.tail,
+            "smallest_effect": smallest_effect(difference.spread, confidence=self.settings.confidence),
+            "excludes_zero": difference.excludes_zero,
+            "mcnemar": self._mcnemar(first, second),
+        }
 
     def _draw(self) -> dict[str, Floats]:
         """Scores (draws, seeds) of every system, all on the same resamples of the examples."""
         parts = [additive(self.metric, run) for of_system in self.runs.values() for run in of_system]
         columns = np.stack([part.columns for part in parts])
         settings = self.settings
-        draws = draw_examples(columns, parts[0].finish, draws=settings.bootstrap_draws, seed=settings.bootstrap_seed)
+        draws = draw_examples(
+            columns,
+            parts[0].finish,
+            draws=settings.bootstrap_draws,
+            seed=settings.bootstrap_seed,
+            things=self.things,
+        )
         ends = np.cumsum([len(of_system) for of_system in self.runs.values()])
         return dict(zip(self.runs, np.split(draws, ends[:-1], axis=1), strict=True))
 
@@ -74,36 +112,25 @@ class Systems:
             },
         }
 
-    def _compare(self, first: str, second: str) -> dict[str, Any]:
-        difference = paired_difference(
-            self._scores[first],
-            self._scores[second],
-            self._draws[first],
-            self._draws[second],
-            confidence=self.settings.confidence,
-            seed=self.settings.bootstrap_seed,
-        )
-        return {
-            "first": first,
-            "second": second,
-            "difference": difference.value,
-            "low": difference.low,
-            "high": difference.high,
-            "p_value": difference.p_value,
-            "tail": difference.tail,
-            "smallest_effect": smallest_effect(difference.spread, confidence=self.settings.confidence),
-            "excludes_zero": difference.excludes_zero,
-            "mcnemar": self._mcnemar(first, second),
-        }
-
     def _mcnemar(self, first: str, second: str) -> list[float]:
-        """McNemar's p-value for each seed; none for what is a mean of guesses and so neither right nor wrong."""
+        """McNemar's p-value for each seed; none for what is a mean of guesses and so neither right nor wrong.
+
+        Nor of examples that share what they are made of: it takes each for news.
+        """
+        if self.things is not None:
+            return []
         sides = [[all_right(run) for run in self.runs[name]] for name in (first, second)]
         if any(right is None for side in sides for right in side):
             return []
         longest = max(len(side) for side in sides)
         paired = zip(*(side * longest if len(side) == 1 else side for side in sides), strict=False)
         return [mcnemar(one, other) for one, other in paired if one is not None and other is not None]
+
+
+def correct(compared: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Comparisons with `holm`: their p-values raised for how many there are."""
+    raised = holm([one["tail"] for one in compared])
+    return [{**one, "holm": value} for one, value in zip(compared, raised, strict=True)]
 
 
 def all_right(run: Statistics) -> npt.NDArray[np.bool_] | None:
