@@ -87,6 +87,7 @@ def comparison(first: str, second: str) -> dict[str, Any]:
     return {
         "first": first,
         "second": second,
+        "n": 1043,
         "difference": difference,
         "low": difference - 0.03,
         "high": difference + 0.03,

@@ -86,7 +86,7 @@ def _task(params: Params, name: str, rng: np.random.Generator) -> dict[str, Any]
         rows[system] = figures | {"also": dict.fromkeys(SECOND.get(task.kind, ()), mean - 0.05)}
     compared = [
         {"first": one, "second": other, "difference": rows[one]["mean"] - rows[other]["mean"], "low": -0.1, "high": 0.2}
-        | {"p_value": 0.2, "tail": 0.2, "smallest_effect": 0.05, "mcnemar": [0.1], "excludes_zero": False}
+        | {"n": 1821, "p_value": 0.2, "tail": 0.2, "smallest_effect": 0.05, "mcnemar": [0.1], "excludes_zero": False}
         | {"holm": 0.9 if {one, other} <= set(variants) else None}
         for one, other in combinations(rows, 2)
     ]
@@ -102,6 +102,7 @@ def _probe(metric: str, rng: np.random.Generator) -> dict[str, Any]:
 def _analogies(rng: np.random.Generator) -> dict[str, Any]:
     sections = {name: {"covered": 100, "value": float(rng.uniform(0.1, 0.5))} for name in ("capitals", "gram1-adverbs")}
     figures = {"metric": "accuracy", "n": 19544, "coverage": 0.62, "value": 0.3, "sections": sections}
+    figures |= {"low": 0.27, "high": 0.33}
     return {"google-analogies": figures}
 
 

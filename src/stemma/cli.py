@@ -292,8 +292,10 @@ def tasks() -> None:
 @app.command()
 def leaderboard(
     table: Annotated[Path, typer.Option(help="what `evaluate` wrote")] = Path("reports/leaderboard.json"),
-    compare: Annotated[tuple[str, str] | None, typer.Option(help="two rows, on every task that has both")] = None,
-    task: Annotated[str | None, typer.Option(help="with --compare: on this task alone")] = None,
+    compare: Annotated[
+        tuple[str, str] | None, typer.Option(help="two rows, on every task and probe that has both")
+    ] = None,
+    task: Annotated[str | None, typer.Option(help="with --compare: on this task or probe alone")] = None,
     seconds: Annotated[bool, typer.Option("--seconds/--no-seconds", help="ask MLflow how long trainings took")] = True,
 ) -> None:
     """Show every variant on every task, or compare two rows. Example: stemma leaderboard --compare bert gpt."""

@@ -10,8 +10,9 @@ from gensim.models import KeyedVectors
 from stemma.config import Evaluation
 from stemma.data.bundled import bundled_path
 from stemma.data.input_files import InputFile
+from stemma.tasks.probe_figures import measure_answers
 from stemma.tasks.probes import ProbeKind, read_questions
-from stemma.tasks.word_vectors import measure_probe
+from stemma.tasks.word_vectors import ask_words
 from stemma.text.vectors import WordVectors
 
 SETTINGS = Evaluation(confidence=0.95, bootstrap_draws=50, bootstrap_seed=1, pseudo_perplexity_sentences=1)
@@ -57,7 +58,7 @@ def as_gensim(vectors: WordVectors) -> Any:
 def test_analogies_are_answered_as_gensim_answers_them(analogies: Path) -> None:
     columns = questions(analogies, "analogy")
     vectors = vectors_for(columns, np.random.default_rng(3))
-    ours = measure_probe("analogy", columns, vectors, str.lower, SETTINGS)
+    ours = measure_answers("analogy", columns, ask_words("analogy", columns, vectors, str.lower), SETTINGS)
     # by default, gensim looks at the first 300,000 words and takes no heed of case
     value, sections = as_gensim(vectors).evaluate_word_analogies(str(analogies))
     assert 0.2 < ours["value"] < 0.8
@@ -78,7 +79,7 @@ def test_similarity_is_gensims(name: str) -> None:
     rng = np.random.default_rng(4)
     words = [word for word in sides(columns, ("first", "second")) if rng.random() < 0.8]
     vectors = WordVectors(words, rng.normal(size=(len(words), 4)).astype(np.float32))
-    ours = measure_probe("similarity", columns, vectors, str.lower, SETTINGS)
+    ours = measure_answers("similarity", columns, ask_words("similarity", columns, vectors, str.lower), SETTINGS)
     _, spearman, unknown = as_gensim(vectors).evaluate_word_pairs(str(path))
     assert ours["value"] == pytest.approx(spearman.statistic, abs=1e-5)
     assert 100 * (1 - ours["coverage"]) == pytest.approx(unknown)

@@ -6,11 +6,14 @@ from typing import Any, Final
 from stemma.tasks.second_metrics import tell_second
 
 __all__ = [
+    "COMPARED",
     "NONE",
     "degenerate_note",
     "difference",
     "group_missing",
     "heading",
+    "intervals_note",
+    "number",
     "p_value",
     "score",
     "second",
@@ -20,11 +23,25 @@ __all__ = [
 ]
 
 NONE: Final = "–"
+COMPARED: Final = (
+    "Paired bootstrap over seeds and examples, or over what a probe's questions are made of. n: the examples, the questions that "
+    "both have words for, or the paradigms. Holm: the p-value raised for how many pairs of variants the task has. The smallest "
+    "effect is the true difference that this test would find with a probability of 0.8; a smaller one may be there unseen."
+)
 
 
 def heading(column: Mapping[str, Any]) -> str:
     """A column's name, metric and number of examples."""
     return f"{column['name']} ({column['metric'].replace('_', ' ')}, n {column['n']:,})"
+
+
+def intervals_note(confidence: float) -> str:
+    """What intervals are over."""
+    return (
+        f"Means over seeds with {100 * confidence:.4g} % bootstrap intervals over seeds and examples; where no seeds are named "
+        "there is one run. A probe's interval is over pairs of words, for analogies those that questions are made of, and for "
+        "minimal pairs over paradigms."
+    )
 
 
 def score(cell: Mapping[str, Any] | None) -> str:
@@ -68,6 +85,11 @@ def difference(one: Mapping[str, Any]) -> str:
     """A difference with its interval."""
     interval = "" if one["low"] is None else f" [{signed(one['low'])}, {signed(one['high'])}]"
     return f"{signed(one['difference'])}{interval}"
+
+
+def number(one: Mapping[str, Any]) -> str:
+    """How many examples two rows are compared on; a table that was made before this was told has none."""
+    return f"{one['n']:,}" if "n" in one else NONE
 
 
 def p_value(value: float | None) -> str:

@@ -55,11 +55,12 @@ def console_tables(table: Mapping[str, Any], made: Mapping[str, Sequence[str]], 
 
 
 def comparison_table(compared: Sequence[Mapping[str, Any]]) -> "Table":
-    """Two rows on each of their tasks."""
+    """Two rows on each of their tasks and probes."""
     first, second = compared[0]["first"], compared[0]["second"]
     rows = [
         [
             one["task"],
+            cells.number(one),
             cells.difference(one),
             cells.p_value(one["p_value"]),
             cells.p_value(one["holm"]),
@@ -68,7 +69,7 @@ def comparison_table(compared: Sequence[Mapping[str, Any]]) -> "Table":
         ]
         for one in compared
     ]
-    header = ["", "difference", "p", "p (Holm)", "p (McNemar)", "smallest effect"]
+    header = ["", "n", "difference", "p", "p (Holm)", "p (McNemar)", "smallest effect"]
     return _table(
         f"{first} − {second}: paired bootstrap over seeds and examples; McNemar for each seed; power 0.8", header, rows
     )

@@ -2,11 +2,14 @@
 
 An effect is what the changed model scores less what the unchanged one does. Where none of our tasks is a benchmark of the
 paper, the headline stands for it: the effect that the paper is known by, on its own task.
+
+Most are of one family, whose other settings are then the same. One of two families is of any two models of these that have the
+settings that it names.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 __all__ = ["EFFECTS", "PERPLEXITY", "Effect", "effect_of", "other_budget"]
 
@@ -23,23 +26,25 @@ class Effect:
     before: Mapping[str, Any]  # what these settings must be in the unchanged model
     after: Mapping[str, Any]  # and in the changed one, which is equal in all others
     source: str
-    sizes: Mapping[str, float | None]  # by benchmark; none: the sign alone is known, see `sign`
+    sizes: Mapping[str, float | None]  # by benchmark, or a half of it; none: the sign alone is known, see `sign`
     headline: tuple[str, float]  # on what, and how much
     sign: int = 0  # of what no size is known of
+    instead_of: str | None = None  # the unchanged model's family, where it is another
+    again: float | None = None  # how much it was in a second implementation, where the source has two
+    asked: Literal["tasks", "analogies"] = "tasks"  # what shows it, if not perplexity
 
 
-def effect_of(family: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> Effect | None:
-    """The published effect of the change from one variant's settings to another's, if there is one.
+def effect_of(base: str, before: Mapping[str, Any], family: str, after: Mapping[str, Any]) -> Effect | None:
+    """The published effect of the change from one variant's family and settings to another's, if there is one.
 
     How long the two were trained is no change, unless one was not trained at all or the effect is of that.
     """
-    changed = {key for key in before if before[key] != after.get(key)}
-    budget = {key for key in _BUDGET if key in changed and before[key] and after.get(key)}
     for effect in EFFECTS:
-        wanted = _changes(effect)
-        if effect.family != family or changed - (budget - wanted) != wanted:
+        if (effect.instead_of or effect.family, effect.family) != (base, family):
             continue
-        if _is(effect.before, before) and _is(effect.after, after):
+        if not (_is(effect.before, before) and _is(effect.after, after)):
+            continue
+        if effect.instead_of or _is_all(_changes(effect), before, after):
             return effect
     return None
 
@@ -58,12 +63,20 @@ def _changes(effect: Effect) -> set[str]:
     return {key for key in effect.after if key not in effect.before or effect.before[key] != effect.after[key]}
 
 
+def _is_all(wanted: set[str], before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Whether two models of one family differ in nothing else, but for how long they were trained."""
+    changed = {key for key in before if before[key] != after.get(key)}
+    budget = {key for key in _BUDGET if key in changed and before[key] and after.get(key)}
+    return changed - (budget - wanted) == wanted
+
+
 def _is(wanted: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
     return all(settings.get(key) == value for key, value in wanted.items())
 
 
 _BERT: Final = "Devlin et al. 2019"
 _GPT: Final = "Radford et al. 2018, Table 5"
+_MIKOLOV: Final = "Mikolov 2012, Table 4.1, Penn Treebank"
 _MASKED: Final = {"mask_token_share": 0.8, "random_token_share": 0.1}
 _BOTH: Final = {"direction": "both", "bilstm": False}
 _LEFT: Final = {"direction": "left-to-right", "bilstm": False, "next_sentence": False}
@@ -237,8 +250,29 @@ EFFECTS: Final = (
         what="five words instead of three",
         before={"order": 3, "smoothing": "kneser-ney"},
         after={"order": 5, "smoothing": "kneser-ney"},
-        source="Mikolov 2012, Table 4.1, Penn Treebank",
+        source=_MIKOLOV,
         sizes={PERPLEXITY: -7.1},
         headline=("Penn Treebank's perplexity", -7.1),
+    ),
+    Effect(
+        family="nnlm",
+        instead_of="ngram",
+        what="a network instead of counted sequences of five words",
+        before={"order": 5, "smoothing": "kneser-ney"},
+        after={},
+        source=f"{_MIKOLOV}, the network in two implementations",
+        sizes={PERPLEXITY: -1.0},
+        headline=("Penn Treebank's perplexity", -1.0),
+        again=0.6,
+    ),
+    Effect(
+        family="fasttext",
+        what="words made of their n-grams too",
+        before={"min_n": 3, "max_n": 0},
+        after={"min_n": 3, "max_n": 6},
+        source="gensim's notebook on fastText, text8",
+        sizes={"googleanalogies semantic": -5.97, "googleanalogies syntactic": 25.41},
+        headline=("Google's analogies syntactic", 25.41),
+        asked="analogies",
     ),
 )

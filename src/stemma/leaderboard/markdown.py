@@ -45,11 +45,9 @@ def _cell(cell: Mapping[str, Any] | None, column: Mapping[str, Any]) -> str:
 
 
 def _notes(table: Mapping[str, Any]) -> str:
-    share = f"{100 * table['confidence']:.4g} %"
     return (
-        f"Means over seeds with {share} bootstrap intervals over seeds and examples; where no seeds are named there is one run. "
-        "*degenerate*: the run gives the majority's answer, or one other answer, throughout. A probe's share in parentheses is "
-        "that of its questions whose words have vectors, which alone are scored."
+        f"{cells.intervals_note(table['confidence'])} *degenerate*: the run gives the majority's answer, or one other answer, "
+        "throughout. A probe's share in parentheses is that of its questions whose words have vectors, which alone are scored."
     )
 
 
@@ -88,6 +86,7 @@ def _comparisons(table: Mapping[str, Any]) -> list[str]:
         [
             task,
             f"{one['first']} − {one['second']}",
+            cells.number(one),
             cells.difference(one),
             cells.p_value(one["p_value"]),
             cells.p_value(one["holm"]),
@@ -99,12 +98,7 @@ def _comparisons(table: Mapping[str, Any]) -> list[str]:
     ]
     if not rows:
         return []
-    note = (
-        "Paired bootstrap over seeds and examples. Holm: the p-value raised for how many pairs of variants the task has. The "
-        "smallest effect is the true difference that this test would find with a probability of 0.8; a smaller one may be "
-        "there unseen."
-    )
-    return [_grid(["task", "pair", "difference", "p", "p (Holm)", "smallest effect"], rows), note]
+    return [_grid(["task", "pair", "n", "difference", "p", "p (Holm)", "smallest effect"], rows), cells.COMPARED]
 
 
 def _ablations(table: Mapping[str, Any]) -> list[str]:
@@ -132,7 +126,8 @@ def published_effect(effect: Mapping[str, Any]) -> str:
     """What a paper found, and on what."""
     if effect["published"] is None:
         return f"{'higher' if effect['sign'] > 0 else 'lower'} (no figure)"
-    return f"{cells.signed(effect['published'])} on {effect['on']}"
+    again = f" and {cells.signed(effect['again'])}" if effect.get("again") is not None else ""
+    return f"{cells.signed(effect['published'])}{again} on {effect['on']}"
 
 
 def _missing(table: Mapping[str, Any]) -> list[str]:

@@ -78,10 +78,9 @@ def _heat_map(table: Mapping[str, Any]) -> list[Html]:
         name = element("th", row["name"], family, _said(row["head"]), scope="row")
         rows.append(element("tr", name, *figures, class_=row["of"]))
     note = (
-        f"Means over seeds with {100 * table['confidence']:.4g} % bootstrap intervals over seeds and examples; where no seeds "
-        "are named there is one run. The stronger the colour, the nearer to the best of its column. Degenerate: the run gives "
-        "the majority's answer, or one other answer, throughout. A share in parentheses is that of a probe's questions whose "
-        "words have vectors, which alone are scored."
+        f"{cells.intervals_note(table['confidence'])} The stronger the colour, the nearer to the best of its column. Degenerate: "
+        "the run gives the majority's answer, or one other answer, throughout. A share in parentheses is that of a probe's "
+        "questions whose words have vectors, which alone are scored."
     )
     return [_grid(heads, rows, "heat", "Scores of every variant on every task"), element("p", note, class_="note")]
 
@@ -142,13 +141,14 @@ def _published_cell(cell: Mapping[str, Any] | None) -> Html:
 
 
 def _comparisons(table: Mapping[str, Any]) -> list[Html]:
-    heads = [element("th", name, scope="col") for name in ("difference", "p", "p (Holm)", "smallest effect")]
+    heads = [element("th", name, scope="col") for name in ("n", "difference", "p", "p (Holm)", "smallest effect")]
     parts = []
     for task, compared in table["comparisons"].items():
         rows = [
             element(
                 "tr",
                 element("th", f"{one['first']} − {one['second']}", scope="row"),
+                element("td", cells.number(one)),
                 _difference(one),
                 element("td", cells.p_value(one["p_value"])),
                 element("td", cells.p_value(one["holm"])),
@@ -161,11 +161,7 @@ def _comparisons(table: Mapping[str, Any]) -> list[Html]:
             grid = _grid(heads, rows, "pairs", f"Pairs of variants on {task}")
             parts.append(element("details", element("summary", task), grid))
     if parts:
-        note = (
-            "Paired bootstrap over seeds and examples. Holm: the p-value raised for how many pairs of variants the task has. "
-            "The smallest effect is the true difference that this test would find with a probability of 0.8; a smaller one "
-            "may be there unseen. Any other two rows: stemma leaderboard --compare A B."
-        )
+        note = f"{cells.COMPARED} Any other two rows: stemma leaderboard --compare A B."
         parts.append(element("p", note, class_="note"))
     return parts
 

@@ -1,18 +1,12 @@
-"""What was asked without training for it: word vectors' probes and minimal pairs, as columns, cells and paired comparisons.
-
-Two variants are paired on minimal pairs over paradigms, each paradigm's accuracy being an example: its pairs come from one
-template. Of similarity and analogies only figures are stored, so that nothing can be paired.
-"""
+"""What was asked without training for it: word vectors' probes and minimal pairs, as columns, cells and paired comparisons."""
 
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from stemma.config import Params
-from stemma.tasks.systems import Systems
+from stemma.tasks.probe_figures import half_of
 
-__all__ = ["compare_probes", "probe_cells", "probe_columns", "probe_figures"]
+__all__ = ["probe_cells", "probe_columns", "probe_comparisons", "probe_figures"]
 
 
 def probe_figures(metrics: Mapping[str, Any], variant: str) -> dict[str, Any]:
@@ -52,10 +46,10 @@ def probe_cells(metrics: Mapping[str, Any], variant: str) -> dict[str, Any]:
 
 
 def _halves(sections: Mapping[str, Any]) -> dict[str, float]:
-    """Google's analogies in the halves that papers report: the sections of grammar, whose names say so, and the others."""
+    """Google's analogies in the halves that papers report."""
     parts = {"semantic": (0, 0.0), "syntactic": (0, 0.0)}
     for name, figures in sections.items():
-        half = "syntactic" if name.startswith("gram") else "semantic"
+        half = half_of(name)
         covered, right = parts[half]
         parts[half] = (covered + figures["covered"], right + figures["covered"] * (figures["value"] or 0.0))
     if not all(covered for covered, _ in parts.values()):
@@ -63,25 +57,6 @@ def _halves(sections: Mapping[str, Any]) -> dict[str, float]:
     return {half: round(right / covered, 6) for half, (covered, right) in parts.items()}
 
 
-def compare_probes(params: Params, metrics: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """For each probe with paradigms, every two variants, corrected for how many pairs there are."""
-    compared = {}
-    for probe in params.probes:
-        accuracies = {
-            variant: figures[probe]["paradigms"]
-            for variant in params.variants
-            if "paradigms" in (figures := probe_figures(metrics, variant)).get(probe, {})
-        }
-        names = list(next(iter(accuracies.values()), {}))
-        if len(accuracies) > 1 and len(names) > 1:
-            runs = {
-                variant: [{"accuracy": np.array([of[name] for name in names])}] for variant, of in accuracies.items()
-            }
-            systems = Systems("accuracy", runs, params.evaluation)
-            compared[probe] = [_rounded(one) for one in systems.comparisons(list(runs))]
-    return compared
-
-
-def _rounded(one: Mapping[str, Any]) -> dict[str, Any]:
-    """As the report's other figures are: other machines' sums may differ further down."""
-    return {key: round(value, 6) if isinstance(value, float) else value for key, value in one.items()}
+def probe_comparisons(metrics: Mapping[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """Every two variants on each probe that has any two."""
+    return {name: found["comparisons"] for name, found in metrics.get("probes", {}).items() if found["comparisons"]}

@@ -1,15 +1,14 @@
 """The table as data: columns, rows with their figures, published rows, what is missing, comparisons and ablations."""
 
 from collections.abc import Mapping, Sequence
-from itertools import permutations
 from typing import Any, Final
 
 from stemma.config import Params
-from stemma.leaderboard.benchmarks import TITLES, benchmark_of
-from stemma.leaderboard.effects import PERPLEXITY, Effect, effect_of, other_budget
+from stemma.leaderboard.ablations import ablations
+from stemma.leaderboard.benchmarks import benchmark_of
 from stemma.leaderboard.missing import missing_pairs
 from stemma.leaderboard.own_rows import OwnRows, own_rows
-from stemma.leaderboard.probes import compare_probes, probe_cells, probe_columns
+from stemma.leaderboard.probes import probe_cells, probe_columns, probe_comparisons
 from stemma.leaderboard.published import PUBLISHED, Published
 from stemma.leaderboard.translations import translation_cells, translation_columns
 
@@ -29,8 +28,8 @@ def build_table(params: Params, metrics: Mapping[str, Any], degenerate: Degenera
         "published": _published(params, columns),
         "missing": missing_pairs(params, metrics),
         "comparisons": {name: task["comparisons"] for name, task in metrics["tasks"].items()}
-        | compare_probes(params, metrics),
-        "ablations": _ablations(params, metrics, columns),
+        | probe_comparisons(metrics),
+        "ablations": ablations(params, metrics, columns),
     }
 
 
@@ -114,85 +113,3 @@ def _published_cell(row: Published, column: Mapping[str, Any], ours: OwnRows) ->
 
 def _plain(metric: str) -> str:
     return metric.replace("_", " ")
-
-
-def _ablations(
-    params: Params, metrics: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    """Every two variants that differ by a change that a paper made, in that paper's direction."""
-    found = []
-    for base, variant in permutations(params.variants, 2):
-        one, other = params.variants[base], params.variants[variant]
-        if (one.family, one.corpus, one.tokenizer) != (other.family, other.corpus, other.tokenizer):
-            continue
-        before, after = params.family_settings(base), params.family_settings(variant)
-        effect = effect_of(one.family, before, after)
-        if effect is not None:
-            row = {"base": base, "variant": variant, "what": effect.what, "source": effect.source}
-            row["budget"] = other_budget(before, after)
-            found.append(row | {"effects": _effects(effect, base, variant, metrics, columns)})
-    return sorted(found, key=lambda row: list(params.variants).index(row["variant"]))
-
-
-def _effects(
-    effect: Effect, base: str, variant: str, metrics: Mapping[str, Any], columns: Sequence[Mapping[str, Any]]
-) -> list[dict[str, Any]]:
-    if PERPLEXITY in effect.sizes:
-        return _perplexity_effect(effect, metrics["language_models"], base, variant)
-    benchmarks = {column["name"]: column["benchmark"] for column in columns}
-    effects = []
-    for task, result in metrics["tasks"].items():
-        ours = _difference(result["comparisons"], variant, base)
-        if ours is None:
-            continue
-        size = effect.sizes.get(benchmarks[task] or "")
-        where = TITLES[benchmarks[task]] if size is not None else effect.headline[0]
-        published = (effect.headline[1] if size is None else size) / 100
-        shown = {"column": task, "published": round(published, 4), "on": where, "same_task": size is not None}
-        effects.append(ours | shown | {"verdict": _verdict(ours, published, 1 - metrics["confidence"])})
-    return effects
-
-
-def _difference(comparisons: Sequence[Mapping[str, Any]], variant: str, base: str) -> dict[str, Any] | None:
-    """How much the variant is above its base, from a comparison of the two in either order."""
-    for one in comparisons:
-        if {one["first"], one["second"]} == {variant, base}:
-            sign = 1 if one["first"] == variant else -1
-            low, high = sorted((sign * one["low"], sign * one["high"]))
-            kept = {key: one[key] for key in ("holm", "smallest_effect")}
-            return {"difference": sign * one["difference"] + 0.0, "low": low + 0.0, "high": high + 0.0, **kept}
-    return None
-
-
-def _verdict(ours: Mapping[str, Any], published: float, level: float) -> str:
-    """Whether ours goes the way of the published one, if ours is clear at all once corrected for how many there are."""
-    clear = (ours["low"] > 0 or ours["high"] < 0) and (ours["holm"] is None or ours["holm"] < level)
-    if not clear:
-        return f"not clear: below {ours['smallest_effect']:.3f} it would likely go unseen"
-    if published == 0:
-        return "clear here, none published"
-    return "same sign" if (ours["difference"] > 0) == (published > 0) else "opposite sign"
-
-
-def _perplexity_effect(effect: Effect, models: Mapping[str, Any], base: str, variant: str) -> list[dict[str, Any]]:
-    values = [models.get(name, {}).get("test", {}).get("perplexity") for name in (variant, base)]
-    if None in values:
-        return []
-    difference = values[0] - values[1]
-    size = effect.sizes[PERPLEXITY]
-    sign = effect.sign if size is None else (1 if size > 0 else -1)
-    return [
-        {
-            "column": PERPLEXITY,
-            "difference": round(difference, 6),
-            "low": None,
-            "high": None,
-            "holm": None,
-            "smallest_effect": None,
-            "published": size,
-            "sign": sign,
-            "on": effect.headline[0],
-            "same_task": False,
-            "verdict": "same sign" if difference * sign > 0 else "opposite sign",
-        }
-    ]

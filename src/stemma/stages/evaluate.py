@@ -20,15 +20,18 @@ from stemma.tasks.baselines import BASELINES, CHANCE, chance_statistics
 from stemma.tasks.encoded import encode_once
 from stemma.tasks.language import count_sentences, measure, read_ids, read_sentences, sample_sentences
 from stemma.tasks.metrics import METRICS, Statistics, per_example
-from stemma.tasks.minimal_pairs import measure_pairs
+from stemma.tasks.minimal_pairs import ask_pairs, measure_pairs
 from stemma.tasks.plots import finetuning_curves, pretraining_curves, scores_csv
 from stemma.tasks.predictor import load_predictor
+from stemma.tasks.probe_answers import answers_path, read_answers, write_answers
+from stemma.tasks.probe_comparisons import compare_probe
+from stemma.tasks.probe_figures import measure_answers
 from stemma.tasks.probes import probe_path, read_probe
 from stemma.tasks.report import results_table
 from stemma.tasks.storage import read_rows, split_path
 from stemma.tasks.systems import Systems
 from stemma.tasks.translation import measure_translations, read_parallel
-from stemma.tasks.word_vectors import measure_probe, spelling
+from stemma.tasks.word_vectors import ask_words, spelling
 
 __all__ = ["run"]
 
@@ -51,9 +54,10 @@ def run(
 ) -> None:
     """Measure everything; the report appears at `out`, every answer given at `predictions`, the table at `leaderboard`."""
     models = {name: _language_model(params, name, corpora, pretrained, progress) for name in params.variants}
-    vectors = {name: _word_vectors(params, name, probes, pretrained, progress) for name in params.variants}
-    pairs = {name: _minimal_pairs(params, name, probes, pretrained, progress) for name in params.variants}
     with atomic_dir(predictions) as answers:
+        vectors = {name: _word_vectors(params, name, probes, pretrained, answers, progress) for name in params.variants}
+        pairs = {name: _minimal_pairs(params, name, probes, pretrained, answers, progress) for name in params.variants}
+        compared = {name: _compared(params, name, probes, answers) for name in params.probes}
         results = {
             name: _task(params, name, tasks / name, corpora, finetuned, answers, progress) for name in params.tasks
         }
@@ -68,6 +72,7 @@ def run(
             "confidence": params.evaluation.confidence,
             "language_models": models,
             "minimal_pairs": pairs,
+            "probes": compared,
             "tasks": results,
             "translation": translations,
             "word_vectors": vectors,
@@ -109,7 +114,9 @@ def _language_model(params: Params, name: str, corpora: Path, pretrained: Path, 
     return result
 
 
-def _word_vectors(params: Params, name: str, probes: Path, pretrained: Path, progress: Progress) -> dict[str, Any]:
+def _word_vectors(
+    params: Params, name: str, probes: Path, pretrained: Path, answers: Path, progress: Progress
+) -> dict[str, Any]:
     """What every probe finds in a variant's word vectors."""
     family, folder = params.variants[name].family, pretrained / name
     load_vectors = load_family(family).load_vectors
@@ -122,23 +129,43 @@ def _word_vectors(params: Params, name: str, probes: Path, pretrained: Path, pro
     progress.start(f"{name} on probes", len(asked), "probes")
     for done, (probe, settings) in enumerate(asked.items(), start=1):
         columns = read_probe(probe_path(probes, probe), settings.kind)
-        figures[probe] = measure_probe(settings.kind, columns, vectors, spell, params.evaluation)
+        given = ask_words(settings.kind, columns, vectors, spell)
+        write_answers(answers_path(answers, probe, name), settings.kind, given)
+        figures[probe] = measure_answers(settings.kind, columns, given, params.evaluation)
         progress.update(done)
     words, size = vectors.matrix.shape
     return {"family": family, "vectors": "words", "words": words, "size": size, "probes": figures}
 
 
-def _minimal_pairs(params: Params, name: str, probes: Path, pretrained: Path, progress: Progress) -> dict[str, Any]:
+def _minimal_pairs(
+    params: Params, name: str, probes: Path, pretrained: Path, answers: Path, progress: Progress
+) -> dict[str, Any]:
     """What a variant's scorer makes of every set of minimal pairs."""
     family, folder = params.variants[name].family, pretrained / name
     load_scorer = load_family(family).load_scorer
     asked = [probe for probe, settings in params.probes.items() if settings.kind == "minimal-pairs"]
     if load_scorer is None or not asked:
         return {"family": family, "probes": {}}
-    scorer = load_scorer(folder)
-    columns = {probe: read_probe(probe_path(probes, probe), "minimal-pairs") for probe in asked}
-    figures = {probe: measure_pairs(columns[probe], scorer, params.evaluation, progress) for probe in asked}
+    scorer, figures = load_scorer(folder), {}
+    for probe in asked:
+        columns = read_probe(probe_path(probes, probe), "minimal-pairs")
+        given = ask_pairs(columns, scorer, progress)
+        write_answers(answers_path(answers, probe, name), "minimal-pairs", given)
+        figures[probe] = measure_pairs(columns, given, params.evaluation, pseudo=scorer.pseudo)
     return {"family": family, "probes": figures}
+
+
+def _compared(params: Params, probe: str, probes: Path, answers: Path) -> dict[str, Any]:
+    """Every two variants that answered a probe, from the answers that are stored."""
+    kind = params.probes[probe].kind
+    columns = read_probe(probe_path(probes, probe), kind)
+    num_questions = len(next(iter(columns.values())))
+    given = {
+        name: read_answers(path, kind, num_questions)
+        for name in params.variants
+        if (path := answers_path(answers, probe, name)).is_file()
+    }
+    return compare_probe(kind, columns, given, params.evaluation)
 
 
 def _overall(pairs: Mapping[str, Any]) -> dict[str, Any]:

@@ -8,47 +8,62 @@ The score is the mean over paradigms, and its interval a bootstrap over them: th
 that one over pairs would be far too narrow. A single paradigm has no interval.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from stemma.config import Evaluation
 from stemma.progress import Progress
 from stemma.protocols import Scorer
 from stemma.statistics import percentile_interval, resamples
+from stemma.tasks.probe_answers import ANSWER_SCHEMAS
 
-__all__ = ["judge", "measure_pairs"]
+__all__ = ["ask_pairs", "judge", "measure_pairs", "paradigm_accuracies"]
 
 Floats = npt.NDArray[np.float64]
 _ROUNDING: Final = 1e-5  # of a sentence's nats: single precision, summed in another order
 _BLOCK: Final = 256  # sentences between two reports of progress
 
 
-def measure_pairs(
-    columns: dict[str, list[Any]], scorer: Scorer, settings: Evaluation, progress: Progress
-) -> dict[str, Any]:
-    """A scorer's accuracy on the pairs of a probe: over paradigms with an interval, and for each phenomenon."""
+def ask_pairs(columns: Mapping[str, Sequence[Any]], scorer: Scorer, progress: Progress) -> pa.Table:
+    """What a scorer's choice in each pair of a probe is worth."""
     points = judge(*_score(columns["good"], columns["bad"], scorer, progress))
-    paradigms = np.array(columns["paradigm"])
-    names = list(dict.fromkeys(columns["paradigm"]))
-    accuracies = np.array([points[paradigms == name].mean() for name in names])
+    return pa.table({"points": points.astype(np.float32)}, schema=ANSWER_SCHEMAS["minimal-pairs"])
+
+
+def measure_pairs(
+    columns: Mapping[str, Sequence[Any]], answers: pa.Table, settings: Evaluation, *, pseudo: bool
+) -> dict[str, Any]:
+    """The accuracy of answers to the pairs of a probe: over paradigms with an interval, and for each phenomenon."""
+    by_paradigm = paradigm_accuracies(columns, answers)
+    accuracies = np.array(list(by_paradigm.values()))
     of = dict(zip(columns["paradigm"], columns["phenomenon"], strict=True))
     phenomena = {
-        phenomenon: _figures(accuracies[[of[name] == phenomenon for name in names]])
+        phenomenon: _figures(accuracies[[of[name] == phenomenon for name in by_paradigm]])
         for phenomenon in dict.fromkeys(columns["phenomenon"])
     }
     return {
         "metric": "accuracy",
-        "likelihood": "pseudo" if scorer.pseudo else "exact",
-        "n": len(points),
-        "ties": float((points == 0.5).mean()),
+        "likelihood": "pseudo" if pseudo else "exact",
+        "n": len(answers),
+        "ties": float((answers["points"].to_numpy() == 0.5).mean()),
         **_figures(accuracies),
         **_interval(accuracies, settings),
         "phenomena": phenomena,
-        "paradigms": dict(zip(names, accuracies.tolist(), strict=True)),
+        "paradigms": by_paradigm,
     }
+
+
+def paradigm_accuracies(columns: Mapping[str, Sequence[Any]], answers: pa.Table) -> dict[str, float]:
+    """The mean of each paradigm's points, in the order in which paradigms are met."""
+    names = list(dict.fromkeys(columns["paradigm"]))
+    numbers = {name: number for number, name in enumerate(names)}
+    places = [numbers[name] for name in columns["paradigm"]]
+    means = np.bincount(places, weights=answers["points"].to_numpy()) / np.bincount(places)
+    return dict(zip(names, means.tolist(), strict=True))
 
 
 def judge(good: Floats, bad: Floats) -> Floats:

@@ -144,9 +144,9 @@ def _figures(part: Mapping[str, Any] | None) -> list[str]:
 
 _VECTOR_NOTES = (
     "Word vectors as they are, trained for none of this. Similarity: Spearman's correlation of cosines with the judgements, "
-    "with an interval over pairs. Analogies: share of right answers by 3CosAdd among all words but the three asked. In "
-    "parentheses the share of questions whose words have vectors, which alone are scored, and for analogies the score when "
-    "the others count as wrong."
+    "with an interval over pairs. Analogies: share of right answers by 3CosAdd among all words but the three asked, with an "
+    "interval over the pairs of words that questions are made of. In parentheses the share of questions whose words have "
+    "vectors, which alone are scored, and for analogies the score when the others count as wrong."
 )
 
 
@@ -171,9 +171,12 @@ def _probe_score(figures: Mapping[str, Any]) -> str:
     value, coverage = figures["value"], f"{figures['coverage']:.0%}"
     if value is None:
         return f"{_NONE} ({coverage})"
-    if figures["metric"] == "spearman":
-        return f"{value:.3f} [{figures['low']:.3f}, {figures['high']:.3f}] ({coverage})"
-    return f"{value:.3f} ({coverage}; {figures['of_all']:.3f})"
+    of_all = f"; {figures['of_all']:.3f}" if "of_all" in figures else ""
+    return f"{value:.3f}{_interval(figures)} ({coverage}{of_all})"
+
+
+def _interval(figures: Mapping[str, Any]) -> str:
+    return "" if figures.get("low") is None else f" [{figures['low']:.3f}, {figures['high']:.3f}]"
 
 
 _PAIR_NOTES = (
@@ -202,9 +205,8 @@ def _pair_cells(metrics: Mapping[str, Any], probe: str) -> tuple[list[str], list
 
 def _pair_row(figures: Mapping[str, Any], phenomena: Sequence[str]) -> list[str]:
     mark = "~" if figures["likelihood"] == "pseudo" else ""
-    interval = "" if figures["low"] is None else f" [{figures['low']:.3f}, {figures['high']:.3f}]"
     parts = [f"{figures['phenomena'][name]['value']:.3f}" for name in phenomena]
-    return [f"{mark}{figures['value']:.3f}{interval}", f"{figures['ties']:.1%}", *parts]
+    return [f"{mark}{figures['value']:.3f}{_interval(figures)}", f"{figures['ties']:.1%}", *parts]
 
 
 def _translation_cells(translations: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:

@@ -1,9 +1,7 @@
-"""What probes find in word vectors: rank correlation with people's judgement, and analogies by 3CosAdd (Mikolov et al. 2013).
+"""Probes asked of word vectors: the cosine of two words, and analogies by 3CosAdd (Mikolov et al. 2013).
 
-Words without a vector are left out, and how many is said (coverage); for analogies a second figure counts what is left out as
-wrong, so that a small vocabulary is no advantage. Where several answers are right (`gas/oxygen`), any of them will do.
-Analogies get no interval: the questions of a section are made of the same few pairs of words, and one over questions would be
-far too narrow.
+A question with a word that has no vector is not asked. Where several answers are right (`gas/oxygen`), any of them will do, and
+one of them must have a vector. What the answers are worth is `probe_figures`' matter.
 """
 
 from collections.abc import Callable, Sequence
@@ -11,48 +9,30 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
+import pyarrow as pa
 
-from stemma.config import Evaluation
-from stemma.statistics import percentile_interval, resamples, spearman
+from stemma.tasks.probe_answers import ANSWER_SCHEMAS
 from stemma.tasks.probes import ProbeKind
 from stemma.text.vectors import WordVectors, unit
 from stemma.text.vocabulary import load_tokenizer
 
-__all__ = ["measure_probe", "measure_similarity", "solve_analogies", "spelling"]
+__all__ = ["ask_words", "solve_analogies", "spelling"]
 
 Columns = dict[str, list[Any]]
 _DIGITS: Final = 6  # of cosines: below that is rounding, which must not rank words that are equally near
 _BLOCK: Final = 1 << 24  # cosines held at once: 64 MiB
 
 
-def measure_probe(
-    kind: ProbeKind, columns: Columns, vectors: WordVectors, spell: Callable[[str], str], settings: Evaluation
-) -> dict[str, Any]:
-    """A probe's figures; `spell` writes a word as the model does."""
+def ask_words(kind: ProbeKind, columns: Columns, vectors: WordVectors, spell: Callable[[str], str]) -> pa.Table:
+    """The answers to a probe's questions; `spell` writes a word as the model does."""
     words = {
         name: [spell(word) for word in column]
         for name, column in columns.items()
         if name in ("first", "second", "third", "answer")
     }
     assert kind != "minimal-pairs", "asked of scorers"
-    if kind == "similarity":
-        return measure_similarity(words["first"], words["second"], columns["score"], vectors, settings)
-    return _measure_analogies(words, columns["section"], vectors)
-
-
-def measure_similarity(
-    first: Sequence[str], second: Sequence[str], gold: Sequence[float], vectors: WordVectors, settings: Evaluation
-) -> dict[str, Any]:
-    """Spearman's correlation of cosines with judgements, with an interval over pairs."""
-    cosines = [vectors.similarity(*pair) for pair in zip(first, second, strict=True)]
-    known = [place for place, cosine in enumerate(cosines) if cosine is not None]
-    composed = sum(first[place] not in vectors or second[place] not in vectors for place in known)
-    result: dict[str, Any] = {"metric": "spearman", "n": len(gold), "covered": len(known), "composed": composed}
-    result["coverage"] = len(known) / len(gold)
-    found = np.array([cosines[place] for place in known], np.float64).round(_DIGITS)
-    wanted = np.array([gold[place] for place in known], np.float64)
-    return result | _correlation(found, wanted, settings)
+    answers = _compare_words(words, vectors) if kind == "similarity" else _answer_analogies(words, vectors)
+    return pa.table(answers, schema=ANSWER_SCHEMAS[kind])
 
 
 def solve_analogies(vectors: WordVectors, questions: Sequence[tuple[str, str, str]]) -> list[str]:
@@ -77,21 +57,19 @@ def spelling(model_dir: Path) -> Callable[[str], str]:
     return str.lower if normalizer is not None and normalizer.normalize_str("A") == "a" else str
 
 
-def _correlation(found: npt.NDArray[np.float64], gold: npt.NDArray[np.float64], settings: Evaluation) -> dict[str, Any]:
-    """The correlation and its interval; none where there is no order to compare."""
-    if len(found) < 2:
-        return {"value": None, "low": None, "high": None}
-    value = float(spearman(found, gold, np.ones((1, len(found))))[0])
-    blocks = resamples(len(found), draws=settings.bootstrap_draws, seed=settings.bootstrap_seed)
-    draws = np.concatenate([spearman(found, gold, weights) for weights in blocks])
-    draws = draws[np.isfinite(draws)]
-    if not np.isfinite(value) or not len(draws):
-        return {"value": None, "low": None, "high": None}
-    interval = percentile_interval(draws, settings.confidence)
-    return {"value": value, "low": interval.low, "high": interval.high}
+def _compare_words(words: Columns, vectors: WordVectors) -> Columns:
+    pairs = list(zip(words["first"], words["second"], strict=True))
+    cosines = [vectors.similarity(*pair) for pair in pairs]
+    return {
+        "cosine": [None if cosine is None else round(cosine, _DIGITS) for cosine in cosines],
+        "composed": [
+            cosine is not None and not (pair[0] in vectors and pair[1] in vectors)
+            for pair, cosine in zip(pairs, cosines, strict=True)
+        ],
+    }
 
 
-def _measure_analogies(words: dict[str, list[str]], sections: Sequence[str], vectors: WordVectors) -> dict[str, Any]:
+def _answer_analogies(words: Columns, vectors: WordVectors) -> Columns:
     questions = list(zip(words["first"], words["second"], words["third"], strict=True))
     has_vector = {word: vectors.vector(word) is not None for question in set(questions) for word in question}
     wanted = [answer.split("/") for answer in words["answer"]]
@@ -100,23 +78,9 @@ def _measure_analogies(words: dict[str, list[str]], sections: Sequence[str], vec
         for place, (question, right_ones) in enumerate(zip(questions, wanted, strict=True))
         if any(answer in vectors for answer in right_ones) and all(has_vector[word] for word in question)
     ]
-    answers = solve_analogies(vectors, [questions[place] for place in known])
-    right = np.zeros(len(questions), bool)
-    right[known] = [answer in wanted[place] for place, answer in zip(known, answers, strict=True)]
-    covered = np.zeros(len(questions), bool)
-    covered[known] = True
-    names = np.array(sections)
-    figures = {name: _accuracy(right[names == name], covered[names == name]) for name in dict.fromkeys(sections)}
-    return {"metric": "accuracy", **_accuracy(right, covered), "sections": figures}
-
-
-def _accuracy(right: npt.NDArray[np.bool_], covered: npt.NDArray[np.bool_]) -> dict[str, Any]:
-    """The share of right answers among what is covered, and among all."""
-    number, num_right = int(covered.sum()), int(right.sum())
+    given = dict(zip(known, solve_analogies(vectors, [questions[place] for place in known]), strict=True))
+    places = range(len(questions))
     return {
-        "n": len(covered),
-        "covered": number,
-        "coverage": number / len(covered),
-        "value": num_right / number if number else None,
-        "of_all": num_right / len(covered),
+        "answer": [given.get(place) for place in places],
+        "right": [given[place] in wanted[place] if place in given else None for place in places],
     }

@@ -146,7 +146,7 @@ def test_markdown_has_every_part(table):
     assert (
         text.count("<br><small>its dev file, 100 rows for training</small> |") == 2
     )  # below the heading, here and there
-    assert "| cola | bert − bert-untrained | +0.500 [+0.470, +0.530] | 0.001 | < 0.001 | 0.040 |" in text
+    assert "| cola | bert − bert-untrained | 1,043 | +0.500 [+0.470, +0.530] | 0.001 | < 0.001 | 0.040 |" in text
     assert "average 79.6 over GLUE without WNLI" in text
     assert "- transformer on word-order, cola: it has no encoder to fine-tune" in text
 

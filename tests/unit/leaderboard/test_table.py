@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from stemma.config import Params, Probe, ProbeFiles, TaskHub
+from stemma.config import Params, Probe, ProbeFiles, TaskHub, parse_settings
 from stemma.errors import InputError
 from stemma.leaderboard.cells import score
 from stemma.leaderboard.compare import compare_rows
@@ -217,12 +217,26 @@ def test_an_effect_the_other_way_is_called_opposite():
 
 
 def with_pairs(metrics: dict[str, Any]) -> dict[str, Any]:
-    """The report with minimal pairs that one variant does better on by the same in every paradigm, and one is worse on."""
+    """The report with minimal pairs, and what is said of the variants that answered them."""
     accuracies = {"ngram": [0.5, 0.6, 0.7, 0.8], "ngram-laplace": [0.4, 0.5, 0.6, 0.7], "bert": [0.9, 0.5, 0.9, 0.5]}
     metrics["minimal_pairs"] = {name: {"probes": {}} for name in toy_board.VARIANTS} | {
         name: {"probes": {"blimp": pairs(name, values)}} for name, values in accuracies.items()
     }
+    metrics["probes"] = {"blimp": {"comparisons": [compared("ngram", "bert", -0.05, n=4)], "halves": {}}}
     return metrics
+
+
+def compared(first: str, second: str, difference: float, n: int) -> dict[str, Any]:
+    """What `compare_probe` says of two variants."""
+    figures = {
+        "difference": difference,
+        "low": difference - 0.03,
+        "high": difference + 0.03,
+        "tail": 0.01,
+        "p_value": 0.01,
+    }
+    rest = {"n": n, "holm": 0.02, "smallest_effect": 0.04, "excludes_zero": True, "mcnemar": []}
+    return {"first": first, "second": second} | figures | rest
 
 
 def pairs(name: str, values: list[float]) -> dict[str, Any]:
@@ -238,7 +252,7 @@ def pairs_settings() -> Params:
     return params.model_copy(update={"probes": {"blimp": probe}})
 
 
-def test_minimal_pairs_are_a_column_and_are_paired_over_paradigms():
+def test_minimal_pairs_are_a_column_and_are_compared():
     board = build_table(pairs_settings(), with_pairs(toy_board.metrics()), {})
     assert [row["name"] for row in board["published"] if "blimp" in row["cells"]][:2] == ["5-gram", "LSTM"]
     (differs,) = {tuple(row["cells"]["blimp"]["differs"]) for row in board["published"] if "blimp" in row["cells"]}
@@ -247,17 +261,8 @@ def test_minimal_pairs_are_a_column_and_are_paired_over_paradigms():
     assert (cells["blimp"]["mean"], cells["blimp"]["note"]) == (pytest.approx(0.7), "pseudo-likelihood")
     missing = {one["variant"]: one["reason"] for one in board["missing"] if one["column"] == "blimp"}
     assert missing["glove"] == "it gives no sentence a probability"
-    compared = {(one["first"], one["second"]): one for one in board["comparisons"]["blimp"]}
-    assert len(compared) == 3
-    same = compared["ngram", "ngram-laplace"]
-    assert (same["difference"], same["low"], same["high"]) == pytest.approx((0.1, 0.1, 0.1))
-    unclear = compared["ngram", "bert"]
-    assert unclear["difference"] == pytest.approx(-0.05)
-    assert unclear["low"] < 0 < unclear["high"]
-    corrected = holm([pair["tail"] for pair in compared.values()])
-    assert [pair["holm"] for pair in compared.values()] == pytest.approx(corrected, abs=1e-5)
     (one,) = compare_rows(board, "bert", "ngram", "blimp")
-    assert one["difference"] == pytest.approx(0.05)
+    assert (one["difference"], one["n"], one["holm"]) == (pytest.approx(0.05), 4, one["tail"])
 
 
 def test_analogies_are_told_in_halves_where_both_are_asked():
@@ -276,12 +281,71 @@ def test_analogies_are_told_in_halves_where_both_are_asked():
     assert rows(build_table(toy_board.params(), metrics, {}))["glove"]["cells"]["story-plurals"]["also"] == {}
 
 
-def test_a_single_paradigm_is_not_paired():
-    metrics = with_pairs(toy_board.metrics())
-    for variant in metrics["minimal_pairs"].values():
-        for figures in variant["probes"].values():
-            figures["paradigms"] = {"one": 0.5}
-    assert "blimp" not in build_table(pairs_settings(), metrics, {})["comparisons"]
+def test_two_rows_compare_on_tasks_and_probes_together():
+    metrics = toy_board.metrics()
+    metrics["probes"] = {"wordsim353": {"comparisons": [compared("bert", "bert-no-nsp", 0.2, n=301)], "halves": {}}}
+    metrics["probes"]["story-plurals"] = {"comparisons": [], "halves": {}}
+    board = build_table(toy_board.params(), metrics, {}) | {"samples": {}}
+    assert list(board["comparisons"]) == ["word-order", "cola", "wordsim353"], "no two answered the other"
+    found = compare_rows(board, "bert", "bert-no-nsp")
+    assert [one["task"] for one in found] == ["word-order", "cola", "wordsim353"]
+    assert [one["holm"] for one in found] == holm([one["tail"] for one in found])
+    shown = "| wordsim353 | bert − bert-no-nsp | 301 | +0.200 [+0.170, +0.230] | 0.010 | 0.020 | 0.040 |"
+    assert shown in markdown(board)
+    assert "<td>301</td>" in page(board, toy_board.CURVES)
+
+
+def fasttext(metrics: dict[str, Any], found: dict[str, Any]) -> dict[str, Any]:
+    """What the table says of n-grams, from comparisons of a fastText with and one without on some probe of analogies."""
+    values = toy_board.params().model_dump()
+    one = {**values["variants"]["glove"], "family": "fasttext", "overrides": {}}
+    values["variants"] |= {"fasttext": one, "no-ngrams": {**one, "overrides": {"max_n": 0}}}
+    values["probes"]["analogies"] = {"kind": "analogy", "source": {"kind": "bundled", "name": "google-analogies"}}
+    figures = {
+        "metric": "accuracy",
+        "n": 19544,
+        "covered": 9000,
+        "coverage": 0.46,
+        "value": 0.3,
+        "low": 0.2,
+        "high": 0.4,
+    }
+    probes = {"story-plurals": figures, "analogies": figures}
+    metrics["word_vectors"] |= {name: {"vectors": "words", "probes": probes} for name in ("fasttext", "no-ngrams")}
+    board = build_table(parse_settings(Params, values, "test"), metrics | {"probes": found}, {})
+    (ablation,) = (one for one in board["ablations"] if one["variant"] == "fasttext")
+    assert ablation["base"] == "no-ngrams"
+    return {effect["column"]: effect for effect in ablation["effects"]}
+
+
+def test_ngrams_of_fasttext_are_held_against_the_halves_of_googles_analogies():
+    halves = {
+        "semantic": [compared("fasttext", "no-ngrams", 0.1, n=4000)],
+        "syntactic": [compared("no-ngrams", "fasttext", -0.2, n=5000)],
+    }
+    whole = {"comparisons": [compared("fasttext", "no-ngrams", 0.1, n=9000)], "halves": {}}
+    found = fasttext(toy_board.metrics(), {"analogies": whole | {"halves": halves}, "story-plurals": whole})
+    told = {name: (one["published"], one["on"], one["same_task"], one["verdict"]) for name, one in found.items()}
+    assert told == {
+        "story-plurals": (0.2541, "Google's analogies syntactic", False, "same sign"),
+        "analogies semantic": (-0.0597, "Google's analogies semantic", True, "opposite sign"),
+        "analogies syntactic": (0.2541, "Google's analogies syntactic", True, "same sign"),
+    }
+    assert fasttext(toy_board.metrics(), {}) == {}
+
+
+def test_a_network_is_held_against_counts_of_five_words():
+    values, metrics = toy_board.params().model_dump(), toy_board.metrics()
+    values["variants"]["ngram"]["overrides"] = {"order": 5, "interpolation": [0.2] * 5}
+    values["variants"]["nnlm"] = {**values["variants"]["glove"], "family": "nnlm"}
+    metrics["language_models"]["nnlm"] = {"test": {"perplexity": 8.0}}
+    board = build_table(parse_settings(Params, values, "test"), metrics, {}) | {"samples": {}}
+    (one,) = (one for one in board["ablations"] if one["variant"] == "nnlm")
+    assert (one["base"], one["budget"]) == ("ngram", "")
+    (effect,) = one["effects"]
+    assert (effect["difference"], effect["published"], effect["again"]) == (-2.0, -1.0, 0.6)
+    assert effect["verdict"] == "lower here, published both ways"
+    assert "-1.000 and +0.600 on Penn Treebank's perplexity" in markdown(board)
 
 
 def test_a_translation_is_told_in_points(table):

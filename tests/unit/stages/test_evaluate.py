@@ -5,6 +5,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import permutations
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -21,6 +22,7 @@ from stemma.data.clean_documents import CLEAN_SCHEMA
 from stemma.errors import CorruptionError, InputError, SettingsError
 from stemma.families.base import Family
 from stemma.files import digest_tree, write_manifest
+from stemma.leaderboard.compare import compare_rows
 from stemma.progress import NullProgress
 from stemma.protocols import Scores
 from stemma.stages import evaluate
@@ -477,6 +479,37 @@ def test_probes_are_asked_of_variants_that_have_word_vectors(project, monkeypatc
     table = (project.root / "report" / "results.md").read_text()
     assert "| worse | no vectors | no vectors |" in table
     assert "| better | words | 8 | 7 | 1.50e+12 |" in table
+
+
+def test_answers_to_probes_are_kept_and_two_variants_are_compared_from_them(project, monkeypatch):
+    values = add_vectors(project, monkeypatch).model_dump()
+    values["variants"]["worse"]["family"] = "words"
+    values["pairs"] = {}
+    rows = [
+        {"section": "s", "first": one, "second": f"{one}s", "third": other, "answer": f"{other}s"}
+        for one, other in permutations(["cow", "boat"], 2)
+    ]
+    write_probe(probe_path(project.root / "probes", "plurals"), "analogy", rows)
+    better, worse = (project.root / "pretrained" / name for name in ("better", "worse"))
+    words = load_vectors(better)
+    save_vectors(WordVectors(words.words, words.matrix[[0, 1, 2, 3, 5, 4]]), worse)  # the plurals are exchanged
+    for file in better.glob("tokenizer*"):
+        shutil.copy(file, worse)
+    write_manifest(worse)
+    metrics = project.run(parse_settings(Params, values, "test"))
+    stored = project.root / "predictions" / "probes"
+    assert sorted(path.relative_to(stored).as_posix() for path in stored.rglob("*.parquet")) == [
+        f"{probe}/{variant}.parquet" for probe in ("alike", "plurals") for variant in ("better", "worse")
+    ]
+    assert pq.read_table(stored / "plurals" / "better.parquet").to_pydict()["right"] == [True, True]
+    (one,) = metrics["probes"]["plurals"]["comparisons"]
+    assert (one["first"], one["second"], one["n"], one["difference"]) == ("better", "worse", 2, 1.0)
+    assert metrics["probes"]["alike"]["comparisons"][0]["n"] == 3
+    board = json.loads((project.root / "leaderboard.json").read_text())
+    assert [found["task"] for found in compare_rows(board, "worse", "better")] == ["alike", "plurals"]
+    cells = {row["name"]: row["cells"]["plurals"] for row in board["rows"] if "plurals" in row["cells"]}
+    assert (cells["better"]["low"], cells["better"]["high"]) == (1.0, 1.0)
+    assert "1.000 [1.000, 1.000]" in (project.root / "leaderboard.md").read_text()
 
 
 def test_minimal_pairs_are_asked_of_variants_that_have_a_scorer(project, monkeypatch):

@@ -15,7 +15,7 @@ from stemma.data.lexicon import PEOPLE
 from stemma.data.stories import write_stories
 from stemma.progress import NullProgress
 from stemma.protocols import Scores
-from stemma.tasks.minimal_pairs import judge, measure_pairs
+from stemma.tasks.minimal_pairs import ask_pairs, judge, measure_pairs
 from stemma.tasks.offline_probes import make_probe
 from stemma.tasks.probes import probe_path, read_probe, read_questions, write_probe
 
@@ -52,8 +52,10 @@ def test_the_score_is_the_mean_over_paradigms_with_an_interval_over_them() -> No
         ("b", "one", "x4", "4"),
         ("c", "two", "5", "6"),
     )
-    scorer = Counting(pseudo=True)
-    found = measure_pairs(rows, scorer, SETTINGS, NullProgress())
+    scorer = Counting()
+    answers = ask_pairs(rows, scorer, NullProgress())
+    assert answers["points"].to_pylist() == [1, 1, 1, 0, 0.5]
+    found = measure_pairs(rows, answers, SETTINGS, pseudo=True)
     assert found["paradigms"] == {"a": 1.0, "b": 0.0, "c": 0.5}
     assert found["value"] == 0.5
     assert found["phenomena"] == {
@@ -62,13 +64,14 @@ def test_the_score_is_the_mean_over_paradigms_with_an_interval_over_them() -> No
     }
     assert (found["n"], found["ties"], found["likelihood"], found["num_paradigms"]) == (5, 0.2, "pseudo", 3)
     assert (found["low"], found["high"]) == (0.0, 1.0), "three paradigms say little, whatever the number of pairs"
-    single = measure_pairs(columns(("a", "one", "1", "x1"), ("a", "one", "2", "x2")), scorer, SETTINGS, NullProgress())
+    rows = columns(("a", "one", "1", "x1"), ("a", "one", "2", "x2"))
+    single = measure_pairs(rows, ask_pairs(rows, scorer, NullProgress()), SETTINGS, pseudo=False)
     assert (single["value"], single["low"], single["high"]) == (1.0, None, None)
 
 
 def test_a_sentence_of_many_pairs_is_scored_once() -> None:
     scorer = Counting()
-    measure_pairs(columns(("a", "a", "1", "x"), ("a", "a", "1", "xx")), scorer, SETTINGS, NullProgress())
+    ask_pairs(columns(("a", "a", "1", "x"), ("a", "a", "1", "xx")), scorer, NullProgress())
     assert scorer.asked == {"1": 1, "x": 1, "xx": 1}
 
 

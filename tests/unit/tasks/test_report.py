@@ -63,7 +63,8 @@ METRICS: dict[str, Any] = {
             "size": 50,
             "probes": {
                 "alike": {"metric": "spearman", "value": 0.25, "low": 0.2, "high": 0.3, "coverage": 0.5},
-                "capitals": {"metric": "accuracy", "value": 0.5, "coverage": 0.96, "of_all": 0.48, "sections": {}},
+                "capitals": {"metric": "accuracy", "value": 0.5, "coverage": 0.96, "of_all": 0.48, "sections": {}}
+                | {"low": 0.4, "high": 0.6},
                 "rare": {"metric": "spearman", "value": None, "low": None, "high": None, "coverage": 0.0},
             },
         },
@@ -117,7 +118,7 @@ def test_word_vectors_say_what_they_cover_and_who_has_none(metrics_path):
     table = results_table(metrics_path)
     assert "|  | alike (spearman) | capitals (accuracy) | rare (spearman) |" in table
     assert "| bert | no vectors | no vectors | no vectors |" in table
-    assert "| vectors | 0.250 [0.200, 0.300] (50%) | 0.500 (96%; 0.480) | – (0%) |" in table
+    assert "| vectors | 0.250 [0.200, 0.300] (50%) | 0.500 [0.400, 0.600] (96%; 0.480) | – (0%) |" in table
 
 
 def test_budgets(metrics_path):
