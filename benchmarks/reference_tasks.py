@@ -98,7 +98,9 @@ TASKS: Final[dict[str, ReferenceTask]] = {
         **_glue("MRPC", test="glue/MRPC/msr_paraphrase_test.txt.gz", epochs=4, learning_rate=5e-5),
     ),
     "sts-b": ReferenceTask(
-        format="sts-b", **_glue("STS-B", test="glue/STS-B/original/sts-test.tsv.gz", epochs=4, learning_rate=5e-5)
+        format="sts-b",
+        **_glue("STS-B", test="glue/STS-B/original/sts-test.tsv.gz", epochs=4, learning_rate=5e-5),
+        most={"train": 3_000},
     ),
     "rte": ReferenceTask(format="rte", **_glue("RTE", epochs=4, learning_rate=5e-5)),
     "cola": ReferenceTask(format="cola", **_glue("CoLA", epochs=3, learning_rate=5e-5)),
