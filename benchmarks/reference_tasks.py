@@ -1,7 +1,7 @@
 """The tasks of the comparison with Trainer: their files, their settings, and how their rows are chosen.
 
 Nothing is left out but by hash: of more rows than `most` says, those with the lowest hash of their id stay. `MAIN` are the tasks
-that are compared unless others are named: three seeds of both sides take two hours on two cores.
+that are compared unless others are named: with three seeds of both sides about two and a half hours on two cores, by reckoning.
 Where a set's own test labels are not public, its dev file is the test, and every tenth training row, by hash, chooses the epoch.
 """
 

@@ -49,6 +49,19 @@ def test_a_profile_says_in_its_first_line_what_it_is(path: Path) -> None:
     assert first.startswith(f"# {path.stem}: ") or path.stem == "laptop"
 
 
+@pytest.mark.parametrize("path", PROFILES, ids=lambda path: path.stem)
+def test_a_note_on_a_column_has_the_rows_that_the_settings_have(path: Path) -> None:
+    params = load_params(path)
+    sources: dict[str, object] = {name: task.source for name, task in params.tasks.items()}
+    sources |= {name: probe.source for name, probe in params.probes.items()}
+    for name, note in params.evaluation.notes.items():
+        source = sources[name]
+        taken = dict(getattr(source, "max_examples", {}))
+        taken.pop("validation", None)
+        sizes = [*taken.values(), getattr(source, "max_pairs", None)]
+        assert [size for size in sizes if size and f"{size:,}" not in note] == [], f"{name}: {note}"
+
+
 def test_the_papers_profile_has_every_public_task_as_it_is_known() -> None:
     params = load_params(ROOT / "profiles" / "papers.yaml")
     formats = set()
